@@ -1,4 +1,4 @@
-//! How long a decision takes, with what the scheduler does with the events in between, by scheduler and connection.
+//! The time of a decision, with the scheduler's handling of the events in between, for each scheduler and connection.
 
 mod world;
 
@@ -7,7 +7,7 @@ use pathweave_algorithms::Registry;
 use std::time::Duration;
 use world::{CONNECTIONS, World};
 
-/// Decisions of one measurement.
+/// The number of decisions in one measurement.
 const DECISIONS: u64 = 2000;
 
 fn decisions(criterion: &mut Criterion) {

@@ -1,5 +1,5 @@
-//! Decisions whose instructions `cargo xtask decisions` counts: `decisions NAME CONNECTION COUNT` takes about so many decisions
-//! of one scheduler and prints how many it were. Without arguments: the names of all.
+//! Runs decisions whose instructions `cargo xtask decisions` counts. `decisions NAME CONNECTION COUNT` takes about
+//! COUNT decisions of one scheduler, and prints the exact number. Without arguments it prints the names of all.
 
 mod world;
 

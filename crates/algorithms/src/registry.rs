@@ -1,7 +1,8 @@
-//! Every scheduler and congestion controller by name.
+//! The registry: every scheduler and congestion controller by name.
 //!
-//! The registry is a value: code outside of this crate adds its own with [`Registry::with_scheduler`], no fork needed. The line in
-//! [`Registry::builtin`] alone makes an algorithm appear in the command, in the docs and in the generic tests.
+//! The registry is a value. Code outside of this crate adds its own algorithms with [`Registry::with_scheduler`] and
+//! [`Registry::with_controller`]. A built-in algorithm needs only its line in the list below: the command, the docs and
+//! the generic tests take their algorithms from [`Registry::builtin`].
 
 use crate::{controllers, schedulers};
 use pathweave_proto::congestion::{ChosenController, ControllerEntry, ControllerFactory};
@@ -9,7 +10,7 @@ use pathweave_proto::parameter::{Described, ParameterError};
 use pathweave_proto::scheduler::{ChosenScheduler, SchedulerEntry, SchedulerFactory};
 use std::sync::Arc;
 
-/// Pathweave's own schedulers, in the order of listings and of `all`. The baseline is the last.
+/// The built-in schedulers, in the order in which listings and `all` show them. The baseline `single` is the last.
 const SCHEDULERS: &[SchedulerEntry] = &[
     schedulers::minrtt::ENTRY,
     schedulers::roundrobin::ENTRY,
@@ -43,7 +44,7 @@ const SCHEDULERS: &[SchedulerEntry] = &[
     schedulers::single::ENTRY,
 ];
 
-/// Pathweave's own congestion controllers, in the order of listings.
+/// The built-in congestion controllers, in the order in which listings show them.
 const CONTROLLERS: &[ControllerEntry] = &[
     controllers::reno::ENTRY,
     controllers::cubic::ENTRY,
@@ -61,7 +62,7 @@ const CONTROLLERS: &[ControllerEntry] = &[
     controllers::mptcp_pw::ENTRY,
 ];
 
-/// The schedulers and controllers that can be named.
+/// The schedulers and controllers that can be chosen by name.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     schedulers: Vec<Arc<dyn SchedulerFactory>>,
@@ -69,25 +70,25 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Nothing at all.
+    /// A registry without any algorithm.
     pub fn empty() -> Self {
         Registry::default()
     }
 
-    /// All of Pathweave's own.
+    /// A registry of all built-in algorithms.
     pub fn builtin() -> Self {
         let registry = SCHEDULERS.iter().fold(Registry::empty(), |registry, entry| registry.with_scheduler(*entry));
         CONTROLLERS.iter().fold(registry, |registry, entry| registry.with_controller(*entry))
     }
 
-    /// With one more scheduler; one of the same name is replaced.
+    /// Adds a scheduler. A scheduler of the same name is replaced.
     #[must_use]
     pub fn with_scheduler(mut self, factory: impl Into<Arc<dyn SchedulerFactory>>) -> Self {
         add(&mut self.schedulers, factory.into());
         self
     }
 
-    /// With one more controller; one of the same name is replaced.
+    /// Adds a controller. A controller of the same name is replaced.
     #[must_use]
     pub fn with_controller(mut self, factory: impl Into<Arc<dyn ControllerFactory>>) -> Self {
         add(&mut self.controllers, factory.into());
@@ -107,7 +108,7 @@ impl Registry {
     /// The scheduler called `name`.
     ///
     /// # Errors
-    /// Where there is none; the error lists all names.
+    /// If there is no scheduler of that name; the error lists all names.
     pub fn scheduler(&self, name: &str) -> Result<&Arc<dyn SchedulerFactory>, ParameterError> {
         named(&self.schedulers, "scheduler", name)
     }
@@ -115,23 +116,25 @@ impl Registry {
     /// The controller called `name`.
     ///
     /// # Errors
-    /// Where there is none; the error lists all names.
+    /// If there is no controller of that name; the error lists all names.
     pub fn controller(&self, name: &str) -> Result<&Arc<dyn ControllerFactory>, ParameterError> {
         named(&self.controllers, "congestion", name)
     }
 
-    /// The scheduler called `name` with its defaults, overridden by `given` (name and value as written), for a connection's settings.
+    /// The scheduler called `name`, for a connection's settings. `given` has the parameters that differ from their
+    /// defaults, as pairs of name and value.
     ///
     /// # Errors
-    /// Where there is none of that name, or it has no such parameter, or the parameter does not take the value.
+    /// If there is no scheduler of that name, if it has no such parameter, or if a parameter does not allow the value.
     pub fn choose_scheduler(&self, name: &str, given: &[(String, String)]) -> Result<ChosenScheduler, ParameterError> {
         ChosenScheduler::new(Arc::clone(self.scheduler(name)?), given)
     }
 
-    /// The controller called `name` with its defaults, overridden by `given` (name and value as written), for a connection's settings.
+    /// The controller called `name`, for a connection's settings. `given` has the parameters that differ from their
+    /// defaults, as pairs of name and value.
     ///
     /// # Errors
-    /// Where there is none of that name, or it has no such parameter, or the parameter does not take the value.
+    /// If there is no controller of that name, if it has no such parameter, or if a parameter does not allow the value.
     pub fn choose_controller(
         &self,
         name: &str,
@@ -141,13 +144,13 @@ impl Registry {
     }
 }
 
-/// Replaces the one of the same name, if there is one.
+/// Adds a factory in place of the one with the same name, if there is one.
 fn add<F: Described + ?Sized>(factories: &mut Vec<Arc<F>>, factory: Arc<F>) {
     factories.retain(|other| other.name() != factory.name());
     factories.push(factory);
 }
 
-/// `setting` is what the name was given for.
+/// Finds a factory by name. `setting` is the setting that the error names.
 fn named<'a, F: Described + ?Sized>(
     factories: &'a [Arc<F>],
     setting: &str,

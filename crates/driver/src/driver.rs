@@ -1,28 +1,27 @@
-//! The loop.
+//! The loop around endpoints, device and applications, in its fixed order.
 
 use crate::{PacketIo, Received};
 use pathweave_proto::Endpoint;
 use pathweave_units::Instant;
 
-/// What runs behind the endpoints: it opens and accepts connections, writes, reads and closes.
+/// The programs that use the endpoints: they open and accept connections, write, read and close.
 pub trait Applications {
     /// Acts on what an endpoint reports: polls [`Endpoint::poll_incoming`], [`Endpoint::poll_accept`] and
-    /// [`Endpoint::poll_event`], where the applications need them, until they return `None`. Returns whether anything
-    /// was done. If so, the driver sends what that has made ready to leave, and calls this again.
+    /// [`Endpoint::poll_event`], as far as the applications need them, until they return `None`. Returns whether
+    /// anything was done. If so, the driver sends the segments that are ready to leave, and calls this again.
     fn serve(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) -> bool;
 
-    /// Called when a host has become quiet: its segments have left and its applications have nothing more to do. This
-    /// is the place to look at the endpoint's state between two changes.
+    /// Called when a host has become quiet: its segments have left and its applications have nothing more to do. An
+    /// implementation can look at the endpoint's state between two changes here.
     fn quiet(&mut self, _now: Instant, _host: usize, _endpoint: &mut Endpoint) {}
 
-    /// When an application wants to do something by itself.
+    /// The time at which an application next wants to act without an event of its endpoint.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
 
-    /// Lets the next application whose time has come act, and returns the host that it acted on. The driver calls this
-    /// until it returns `None`, which ends the applications' turn: one that is due again at once waits for the next
-    /// round.
+    /// Lets the next application whose time has come act, and returns its host. The driver calls this until it returns
+    /// `None`. An application that is due again at once must wait for the next round, so that the calls end.
     fn handle_timeout(&mut self, _now: Instant, _endpoints: &mut [Endpoint]) -> Option<usize> {
         None
     }
@@ -32,38 +31,38 @@ pub trait Applications {
 ///
 /// One round ([`Driver::step`]) does these things, always in this order:
 ///
-/// 1. Packets, in the order of their arrival. What an endpoint sends in answer leaves at once, but for
-///    acknowledgements that wait for a reader. The applications of a host act when all packets of this time have arrived,
-///    as behind a kernel's interrupt; the host that was the last to get its first packet comes first.
+/// 1. Packets, in the order of their arrival. An endpoint's answers leave at once, except acknowledgements that wait
+///    for the application to read. The applications of a host act after all packets of this time have arrived, as after
+///    a kernel's interrupt. If several hosts got packets, the host whose first packet came last acts first.
 /// 2. The timers of each endpoint, in the order of [`Driver::endpoints`].
-/// 3. Applications that want to do something by themselves, in their own order.
+/// 3. Applications whose own time has come, in the order of [`Applications::handle_timeout`].
 ///
 /// After each change of an endpoint, that host is drained: its segments leave and its applications act, until neither
-/// has anything left to do. Segments go first, so that what the engine sends at once is ahead of what an application
-/// causes.
+/// has anything left to do. Segments leave first, so that the engine's own answers are ahead of what the applications
+/// write.
 pub struct Driver<I, A> {
-    /// The endpoints. A host's number is its index here. After a command from outside the applications, call
-    /// [`Driver::drain`] to send what it has caused.
+    /// The endpoints. A host's number is its index here. After giving an endpoint a command from outside of
+    /// [`Applications`], call [`Driver::drain`] to send the segments that the command has caused.
     pub endpoints: Vec<Endpoint>,
     /// The device.
     pub io: I,
     /// The applications.
     pub applications: A,
-    /// Hosts that took packets in this round; their applications have not run yet.
+    /// Hosts that got packets in this round, and whose applications have not acted yet.
     touched: Vec<usize>,
 }
 
 impl<I: PacketIo, A: Applications> Driver<I, A> {
-    /// Puts the parts together. Nothing has happened yet.
+    /// A driver of these parts. It does nothing until it is called.
     pub fn new(endpoints: Vec<Endpoint>, io: I, applications: A) -> Self {
         Driver { endpoints, io, applications, touched: Vec::new() }
     }
 
-    /// Makes rounds until nothing is left to do at `now`. Returns when something happens next, like
+    /// Makes rounds until nothing is left to do at `now`. Returns the time at which something happens next, like
     /// [`Driver::poll_timeout`].
     ///
     /// # Errors
-    /// If the device fails. The next call does what was not done yet.
+    /// If the device fails. The next call continues with what was not done yet.
     #[inline]
     pub fn settle(&mut self, now: Instant) -> Result<Option<Instant>, I::Error> {
         loop {
@@ -74,15 +73,15 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
         }
     }
 
-    /// Makes one round of all that happens at `now`. Returns when something happens next, like
-    /// [`Driver::poll_timeout`]. If that is not after `now`, another round has something to do.
+    /// Makes one round of everything that happens at `now`. Returns the time at which something happens next, like
+    /// [`Driver::poll_timeout`]. If that time is not after `now`, another round is due.
     ///
     /// # Errors
-    /// As [`Driver::settle`].
+    /// As for [`Driver::settle`].
     #[inline]
     pub fn step(&mut self, now: Instant) -> Result<Option<Instant>, I::Error> {
         self.handle_packets(now)?;
-        // Most of the time, nothing but a packet has happened.
+        // In most rounds there are only packets and no timers.
         let next = self.poll_timeout();
         if next.is_none_or(|next| next > now) {
             return Ok(next);
@@ -91,11 +90,11 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
         Ok(self.poll_timeout())
     }
 
-    /// The first part of a round: all packets that have arrived, then messages about packets, then the applications of
-    /// the hosts that got packets.
+    /// The first part of a round: handles all packets that have arrived, then messages about packets, then lets the
+    /// applications of the hosts that got packets act.
     ///
     /// # Errors
-    /// As [`Driver::settle`].
+    /// As for [`Driver::settle`].
     #[inline]
     pub fn handle_packets(&mut self, now: Instant) -> Result<(), I::Error> {
         while let Some(Received { host, ecn, segment }) = self.io.receive(now)? {
@@ -115,10 +114,10 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
         Ok(())
     }
 
-    /// The rest of a round: timers, then the applications that act by themselves.
+    /// The rest of a round: handles the endpoints' timers, then the applications' timers.
     ///
     /// # Errors
-    /// As [`Driver::settle`].
+    /// As for [`Driver::settle`].
     #[inline]
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), I::Error> {
         for host in 0..self.endpoints.len() {
@@ -133,8 +132,8 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
         Ok(())
     }
 
-    /// When something happens next, as far as that is known: a timer of an endpoint or of an application, or a packet
-    /// if the device knows when it comes.
+    /// The time at which something happens next, as far as it is known: a timer of an endpoint or of an application, or
+    /// the arrival of a packet if the device knows it.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let or_never = |time: Option<Instant>| time.unwrap_or(Instant::FAR_FUTURE);
@@ -148,13 +147,14 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
     /// Sends a host's segments and lets its applications act, until the host is quiet.
     ///
     /// # Errors
-    /// As [`Driver::settle`].
+    /// As for [`Driver::settle`].
     pub fn drain(&mut self, now: Instant, host: usize) -> Result<(), I::Error> {
         self.send_all(now, host)?;
         self.serve(now, host)
     }
 
-    /// Lets the applications of a host act after its segments have left.
+    /// Lets the applications of a host act, and sends what they cause, until they have nothing more to do. The host's
+    /// segments must have left before.
     #[inline]
     fn serve(&mut self, now: Instant, host: usize) -> Result<(), I::Error> {
         while self.applications.serve(now, host, &mut self.endpoints[host]) {
@@ -164,7 +164,7 @@ impl<I: PacketIo, A: Applications> Driver<I, A> {
         Ok(())
     }
 
-    /// A function of its own, so that the code that sends is compiled only once.
+    /// Sends all segments that a host has ready. Not inlined, so that the sending code is compiled only once.
     #[inline(never)]
     fn send_all(&mut self, now: Instant, host: usize) -> Result<(), I::Error> {
         let endpoint = &mut self.endpoints[host];

@@ -1,16 +1,16 @@
 //! The loop between endpoints, the applications behind them, and whatever carries their packets.
 //!
-//! The engine (`pathweave-proto`) does no input or output. Somebody has to take packets from a device and give them to
-//! an [`Endpoint`](pathweave_proto::Endpoint), send its answers, run the applications, and come back when a timer is
-//! due. The order of these steps affects what the engine does. [`Driver`] does all this in one fixed order. It does no
-//! input or output either: a device is a [`PacketIo`], applications are [`Applications`], and the time is an argument.
-//! The simulator, the benchmarks, the fuzzers and the engine's own tests all run on it, so that a real device gets the
-//! order that they were measured with.
+//! The engine (`pathweave-proto`) does no input or output. A program around it has to take packets from a device and
+//! give them to an [`Endpoint`](pathweave_proto::Endpoint), send the endpoint's answers, run the applications, and come
+//! back when a timer is due. The order of these steps affects what the engine does. [`Driver`] does all this in one
+//! fixed order. It does no input or output itself: the device is a [`PacketIo`], the applications are an
+//! [`Applications`], and the time is an argument. The simulator, the benchmarks, the fuzzers and the engine's own tests
+//! all use it, so a real device gets the same order as they do.
 //!
 //! # A program
 //!
-//! Copy this one and replace `Memory` with your device. Here it joins two hosts, so that the example can run by itself; a
-//! program with a TUN device or a UDP socket has one endpoint, whose number is 0 everywhere.
+//! Copy this one and replace `Memory` with your device. Here it joins two hosts, so that the example can run by itself;
+//! a program with a TUN device or a UDP socket has one endpoint, whose number is 0 everywhere.
 //!
 //! ```
 //! use bytes::Bytes;
@@ -30,9 +30,9 @@
 //! #[derive(Default)]
 //! struct Memory {
 //!     packets: VecDeque<(Instant, usize, Bytes)>,
-//!     /// What routers say of packets that were too large, until the driver asks, which it does after each batch.
+//!     /// Messages from routers about packets that were too large. The driver fetches them after each batch of packets.
 //!     messages: VecDeque<(usize, PacketTooBig)>,
-//!     /// Read and written again and again, so that no packet allocates one.
+//!     /// All packets are read into this segment and written from it, so that none allocates its own.
 //!     segment: Segment,
 //! }
 //!
@@ -40,12 +40,12 @@
 //!     type Error = EncodeError;
 //!
 //!     fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, EncodeError> {
-//!         // A real device reads a batch of packets into memory here once it has handed out the last one, and answers
-//!         // `None` where there is none to read or where it has handed out a whole batch: applications act in between.
+//!         // A real device hands out the packets of a batch one by one, then returns `None`, so that the applications
+//!         // act. The next call reads the next batch into memory; if there is nothing to read, it returns `None` too.
 //!         while self.packets.front().is_some_and(|(at, ..)| *at <= now) {
 //!             let Some((_, host, packet)) = self.packets.pop_front() else { break };
-//!             // The segment's data stays where it is: it shares the packet's memory. What is neither TCP nor a message
-//!             // about TCP, or is damaged, is dropped, as a host drops it.
+//!             // The segment's data shares the packet's memory, so it is not copied. Packets that are damaged, or that
+//!             // hold neither TCP nor a message about TCP, are dropped, as any host does.
 //!             match decode_into(&packet, 0..packet.len(), &mut self.segment) {
 //!                 Ok(ecn) => return Ok(Some(Received { host, ecn, segment: &self.segment })),
 //!                 Err(DecodeError::Protocol) => {
@@ -68,20 +68,20 @@
 //!         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
 //!     ) -> Result<bool, EncodeError> {
 //!         let Some(ecn) = fill(&mut self.segment) else { return Ok(false) };
-//!         // A real device writes `encode_header` and the payload's slices one after the other, without copying the data.
+//!         // A real device writes the result of `encode_header` and then the payload's slices, without copying the data.
 //!         let mut packet = Vec::new();
 //!         encode(&self.segment, ecn, &mut packet)?;
 //!         self.packets.push_back((now + Duration::from_millis(10), 1 - host, packet.into()));
 //!         Ok(true)
 //!     }
 //!
-//!     /// A device that does not know when packets come, as every real one, leaves this method out.
+//!     /// Real devices leave this method out, because they do not know when packets come.
 //!     fn poll_timeout(&self) -> Option<Instant> {
 //!         self.packets.front().map(|(at, ..)| *at)
 //!     }
 //! }
 //!
-//! /// The applications: the client sends a text that it has in several pieces, the server keeps it.
+//! /// The applications: the client sends a text that is in several pieces, the server collects it.
 //! struct Programs {
 //!     to_send: Vec<Bytes>,
 //!     received: Vec<u8>,
@@ -91,16 +91,17 @@
 //! impl Applications for Programs {
 //!     fn serve(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) -> bool {
 //!         let mut acted = false;
-//!         // A server that wants to know its connections keeps these handles.
+//!         // A server that needs its connections later keeps these handles.
 //!         while endpoint.poll_accept().is_some() {
 //!             acted = true;
 //!         }
 //!         while let Some((connection, event)) = endpoint.poll_event() {
 //!             acted = true;
 //!             match event {
-//!                 // `Writable` comes when there is room again after a write that was not taken as a whole.
+//!                 // `Writable` comes when there is room again after a write that was not accepted as a whole.
 //!                 ConnectionEvent::Connected | ConnectionEvent::Writable if host == CLIENT => {
-//!                     // Nothing is copied: the connection shares the pieces, and what it has taken is taken out of them.
+//!                     // The connection shares the pieces instead of copying them. The call removes the accepted bytes
+//!                     // from `to_send`: accepted pieces become empty, a partly accepted one keeps its rest.
 //!                     match endpoint.write_chunks(now, connection, &mut self.to_send) {
 //!                         Ok(taken) => drop(self.to_send.drain(..taken.chunks)),
 //!                         Err(WriteError::Blocked) => continue,
@@ -110,8 +111,8 @@
 //!                         endpoint.close(now, connection).expect("it is open");
 //!                     }
 //!                 }
-//!                 // All that is there is read: the next `Readable` comes with new data, and what is not read keeps the
-//!                 // peer's window closed.
+//!                 // Read until nothing is left: the next `Readable` comes only with new data, and unread data keeps the
+//!                 // peer's window small.
 //!                 ConnectionEvent::Readable => {
 //!                     let mut chunks = [const { Bytes::new() }; 32];
 //!                     let end = loop {
@@ -135,7 +136,7 @@
 //!     }
 //! }
 //!
-//! // 32 bytes that nobody else knows: a real program takes them from its operating system, anew at each start.
+//! // 32 secret bytes. A real program takes them from the operating system's randomness, new ones at each start.
 //! let mut endpoints = [[1; 32], [2; 32]].map(|seed| Endpoint::new(Secrets::new(seed)));
 //! let registry = Registry::builtin();
 //! let (scheduler, controller) = (registry.choose_scheduler("minrtt", &[])?, registry.choose_controller("cubic", &[])?);
@@ -149,19 +150,19 @@
 //! let programs = Programs { to_send, received: Vec::new(), ended: false };
 //! let mut driver = Driver::new(endpoints.into(), Memory::default(), programs);
 //!
-//! // Time is a number that only grows. A real program takes the nanoseconds since its start from a clock, anew each time.
+//! // Time is a number that only grows. A real program reads the nanoseconds since its start from a monotonic clock.
 //! let mut now = Instant::ZERO;
 //!
-//! // A command that is given outside of the loop: what it lets leave has to be let out.
+//! // After a command from outside of the loop, `drain` sends the packets that it has caused.
 //! let (from, to) = ("10.0.0.1:0".parse()?, "10.0.0.2:80".parse()?);
 //! driver.endpoints[CLIENT].connect(now, from, to, config, &[ours("10.0.0.1")])?;
 //! driver.drain(now, CLIENT)?;
 //!
 //! while !driver.applications.ended {
-//!     // Packets, timers and applications, until nothing is left to do at this time.
+//!     // Handles packets, timers and applications until nothing is left to do at this time.
 //!     let next = driver.settle(now)?;
-//!     // A device that collects packets writes them now, as a batch: `driver.io.flush()`. Then a real program sleeps until
-//!     // `next` or until its device has a packet, whichever is first, and looks at its clock.
+//!     // A device that collects packets would write them now as a batch: `driver.io.flush()`. Then a real program sleeps
+//!     // until `next` or until its device has a packet, whichever is first, and reads its clock.
 //!     now = next.expect("a connection that is open has timers or packets on their way");
 //! }
 //! assert_eq!(driver.applications.received, text);

@@ -1,4 +1,4 @@
-//! What a device is, and a device that shows its packets to an observer.
+//! [`PacketIo`], which a device implements, and [`Observed`], a device that shows its packets to an observer.
 
 use pathweave_proto::PacketTooBig;
 use pathweave_units::Instant;
@@ -7,54 +7,54 @@ use pathweave_wire::{Ecn, Segment};
 /// A packet that has arrived.
 #[derive(Debug)]
 pub struct Received<'a> {
-    /// The host that it is for: an index into [`crate::Driver::endpoints`].
+    /// The host that gets the packet: an index into [`crate::Driver::endpoints`].
     pub host: usize,
-    /// Its ECN codepoint.
+    /// The packet's ECN codepoint.
     pub ecn: Ecn,
-    /// Its segment, or several that were joined ([`Segment::segment_size`]). It still belongs to the device, which
-    /// reads the next one into the same place. The endpoint shares the memory of its data for as long as the data waits
-    /// for the reader.
+    /// The packet's segment, or several joined segments ([`Segment::segment_size`]). The segment belongs to the device,
+    /// which reads the next one into the same place. The endpoint shares the memory of the data until the application
+    /// has read it.
     pub segment: &'a Segment,
 }
 
-/// A device that carries the packets of one host or several: a simulated network, a wire in memory, a TUN device.
+/// A device that carries the packets of one host or of several: a simulated network, a wire in memory, a TUN device.
 ///
-/// Segments are made and read in places that belong to the device, so that none is copied on its way: a simulator
-/// passes structs with virtual payload, and a device of bytes encodes a segment's header next to data that it shares. A
-/// device that reads or writes many packets with one call of the operating system keeps them in memory of its own:
+/// The device provides the [`Segment`] that is read or written, so that no segment is copied on its way. A simulator
+/// passes segments with virtual payload as they are; a device of bytes encodes the header and shares the data.
+///
+/// A device that reads or writes many packets with one system call keeps them in its own memory:
 /// [`PacketIo::receive`] hands them out one by one, [`PacketIo::send`] collects them, and the program writes them out
 /// when the driver is done. A device can wrap another one and pass all calls on, as [`crate::Observed`] does.
 pub trait PacketIo {
-    /// What can go wrong with the device itself. A packet that is lost or damaged on its way is no error.
+    /// A failure of the device itself. A packet that is lost or damaged on its way is not an error.
     type Error;
 
-    /// Whether the device, or the operating system behind it, holds packets until the time at which they are to leave
-    /// ([`PacketIo::hold`]), as Linux's `fq` and `ETF` do. Then connections can have a pacing horizon
-    /// ([`Pacing::On`](pathweave_proto::config::Pacing)). With any other device, packets that are given out early would
-    /// leave early.
+    /// Whether the device, or the operating system behind it, can hold a packet until its time of departure
+    /// ([`PacketIo::hold`]), as Linux's `fq` and `ETF` do. Only then may connections have a pacing horizon
+    /// ([`Pacing::On`](pathweave_proto::config::Pacing)), which gives packets to the device early; any other device
+    /// would send them early.
     const HOLDS_PACKETS: bool = false;
 
-    /// The next packet that has arrived by `now`, in the order of arrival. `None` means that it is the applications'
-    /// turn: there is no packet, or the device has handed out as many as it wants to at a time.
+    /// The next packet that has arrived by `now`, in the order of arrival. `None` lets the applications act: there is
+    /// no packet left, or the device has handed out a whole batch.
     ///
     /// # Errors
-    /// Where the device fails.
+    /// If the device fails.
     fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, Self::Error>;
 
-    /// The next message that a packet of a host was too large for its path (ICMP), and the host: an index into
-    /// [`crate::Driver::endpoints`]. A device without such messages has none.
+    /// The next ICMP message that a packet was too large for its path, and the host that had sent the packet: an index
+    /// into [`crate::Driver::endpoints`]. By default there are no such messages.
     fn receive_packet_too_big(&mut self, _now: Instant) -> Option<(usize, PacketTooBig)> {
         None
     }
 
-    /// Has the next packet of `host` made, and takes it. `fill` writes a segment into the place that it is given,
-    /// whatever that held before. It returns the packet's ECN codepoint, or `None` if the host has nothing to send.
-    /// Returns whether there was a packet.
+    /// Sends the next packet of `host`, if there is one. Returns whether there was one.
     ///
-    /// A device whose queue is full drops the packet, as any queue on the way would.
+    /// The device passes a segment to `fill`, which overwrites it and returns the packet's ECN codepoint, or `None` if
+    /// the host has nothing to send. A device whose queue is full drops the packet, as any queue on the way would.
     ///
     /// # Errors
-    /// Where the device fails. The packet is lost.
+    /// If the device fails. Then the packet is lost.
     fn send(
         &mut self,
         now: Instant,
@@ -62,46 +62,46 @@ pub trait PacketIo {
         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
     ) -> Result<bool, Self::Error>;
 
-    /// The packet of `host` that was sent last is to leave at this time, which is later than now. Called only if
-    /// [`PacketIo::HOLDS_PACKETS`] is true.
+    /// Holds the packet that [`PacketIo::send`] took last for `host` until `until`, which is later than now. Called
+    /// only if [`PacketIo::HOLDS_PACKETS`] is true.
     fn hold(&mut self, _host: usize, _until: Instant) {}
 
-    /// How many segments of one subflow the device takes as one, at most 64 KiB together. It cuts them itself or has
-    /// them cut ([`Segment::segment_size`], [`Segment::parts`]). 1 means that it takes them one by one. Asked whenever
-    /// a host has something to send.
+    /// The number of segments of one subflow that the device takes as one super-segment, which has at most 64 KiB. The
+    /// device splits it or has it split ([`Segment::segment_size`], [`Segment::parts`]). 1 means no super-segments. The
+    /// driver asks each time that it sends the segments of a host.
     fn max_segments(&self) -> usize {
         1
     }
 
-    /// When [`PacketIo::receive`] should be called next, if the device knows. A real device does not know: the program
-    /// waits for it, along with the driver's timers.
+    /// When to call [`PacketIo::receive`] next, if the device knows. A real device does not know: the program waits for
+    /// the device and for the driver's timers together.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
 }
 
-/// A packet as its host sees it.
+/// A packet as the host that sends or receives it sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct HostPacket<'a> {
-    /// When.
+    /// The time at which the host sends or receives the packet.
     pub at: Instant,
-    /// The host, as in [`Received::host`].
+    /// The host: an index into [`crate::Driver::endpoints`].
     pub host: usize,
-    /// Whether the host sends it. Otherwise it receives it.
+    /// Whether the host sends the packet; if false, it receives the packet.
     pub sent: bool,
-    /// Its ECN codepoint.
+    /// The packet's ECN codepoint.
     pub ecn: Ecn,
-    /// Its segment.
+    /// The packet's segment.
     pub segment: &'a Segment,
 }
 
-/// Something that looks at packets.
+/// An observer of packets, for example a capture.
 pub trait Observer {
-    /// A host sends a packet, or has received one that its endpoint takes next.
+    /// Called for each packet that a host sends, and for each received packet before the endpoint handles it.
     fn observe(&mut self, packet: &HostPacket<'_>);
 }
 
-/// An observer, if there is one.
+/// An optional observer: `None` ignores all packets.
 impl<O: Observer> Observer for Option<O> {
     #[inline]
     fn observe(&mut self, packet: &HostPacket<'_>) {
@@ -117,7 +117,7 @@ impl<O: Observer> Observer for Option<O> {
 pub struct Observed<D, O> {
     /// The device.
     pub device: D,
-    /// Who looks.
+    /// The observer that sees every packet.
     pub observer: O,
 }
 

@@ -1,5 +1,5 @@
-//! Packets as bytes, and a router that answers those that are too large with ICMP: the device of the crate's documentation
-//! needs nothing else to find a path's size.
+//! Path MTU discovery over a device of bytes, with a router that answers packets that are too large with ICMP. The
+//! device is the one of the crate's documentation and needs nothing else.
 
 use bytes::Bytes;
 use core::net::SocketAddr;
@@ -16,16 +16,16 @@ const DELAY: Duration = Duration::from_millis(10);
 const MTU: usize = 1300;
 const BYTES: usize = 200_000;
 
-/// IP packets on their way, each with its time of arrival and the host that it goes to.
+/// IP packets on their way, each with its time of arrival and its destination host.
 #[derive(Default)]
 struct Bytewise {
     packets: VecDeque<(Instant, usize, Bytes)>,
     messages: VecDeque<(usize, PacketTooBig)>,
     segment: Segment,
-    /// What a link behind the router takes.
+    /// The largest packet that has passed the router, bytes.
     largest: usize,
     refused: usize,
-    /// What no host takes, and why.
+    /// The errors of packets that could not be decoded.
     passed_over: Vec<DecodeError>,
 }
 
@@ -64,7 +64,7 @@ impl PacketIo for Bytewise {
             self.refused += 1;
             let mut message = too_big(&packet);
             self.packets.push_back((now + DELAY, host, message.clone().into()));
-            // A damaged one as well.
+            // A damaged copy follows each message.
             message[25] ^= 1;
             self.packets.push_back((now + DELAY, host, message.into()));
         } else {
@@ -79,7 +79,8 @@ impl PacketIo for Bytewise {
     }
 }
 
-/// What a router answers (RFC 792, RFC 1191 §4; RFC 4443 §3.2): it quotes the first bytes.
+/// A router's answer to a packet that is too large (RFC 792, RFC 1191 §4; RFC 4443 §3.2), which quotes the packet's
+/// first bytes.
 fn too_big(packet: &[u8]) -> Vec<u8> {
     let is_ipv4 = packet[0] >> 4 == 4;
     let [m0, m1] = (MTU as u16).to_be_bytes();

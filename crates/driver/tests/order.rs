@@ -1,4 +1,4 @@
-//! What happens at one time happens in the order that [`Driver`] documents.
+//! Events of the same time happen in the order that [`Driver`] documents.
 
 use core::convert::Infallible;
 use core::net::SocketAddr;
@@ -25,7 +25,7 @@ use Did::{Act, Quiet, Receive, Send, Serve};
 
 type Log = Rc<RefCell<Vec<Did>>>;
 
-/// Packets that wait for hosts; what hosts send is gone.
+/// A device with packets that wait for hosts. Packets that hosts send are discarded.
 #[derive(Default)]
 struct Device {
     arriving: VecDeque<(usize, Segment)>,
@@ -144,7 +144,7 @@ fn timers_come_after_packets_and_applications_by_themselves_after_timers() {
     driver.applications.timers = [Some(due), Some(due)];
     let next = driver.step(due);
     assert!(matches!(next, Ok(Some(next)) if next > due), "all is done: {next:?}");
-    // The acknowledgement is of another port than that of the connection, whose own timer stays as it was.
+    // The acknowledgement is for another port than the connection's, so it does not change the connection's timer.
     let packets = [Receive(1), Send(1), Serve(1), Quiet(1)];
     let timers = [Send(0), Serve(0), Quiet(0), Send(1), Serve(1), Quiet(1)];
     let applications = [Act(0), Serve(0), Quiet(0), Act(1), Serve(1), Quiet(1)];

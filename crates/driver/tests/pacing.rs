@@ -1,4 +1,4 @@
-//! A device that holds packets gets paced ones early, with the times at which they are to leave.
+//! A device that holds packets gets paced packets early, with their times of departure.
 
 use core::convert::Infallible;
 use core::net::SocketAddr;
@@ -15,13 +15,13 @@ const DELAY: Duration = Duration::from_millis(10);
 /// 1 MB/s.
 const LIMIT: Bitrate = Bitrate::from_mbps(8);
 
-/// A packet that was handed to the device: when, of which host, when it is to leave, its bytes of data.
+/// A packet that was handed to the device: the time, the sending host, the time of departure, the bytes of data.
 type Handed = (Instant, usize, Instant, u32);
 
-/// A wire between two hosts, which holds packets.
+/// A wire between two hosts that holds packets until their time of departure.
 #[derive(Default)]
 struct Wire {
-    /// By the times of arrival and their numbers.
+    /// The packets on the wire, ordered by time of arrival and then by number.
     flying: BTreeMap<(Instant, usize), (usize, Segment)>,
     handed: Vec<Handed>,
     place: Segment,

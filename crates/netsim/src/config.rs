@@ -1,37 +1,38 @@
-//! What a link is: its settings, each of which can change while it runs.
+//! The settings of a link, each of which can change while the link runs.
 
 use crate::{Jitter, Loss, Queue, QueueLimit, Reorder, Shaper, Trace};
 use pathweave_units::{Bitrate, Duration, Probability};
 
-/// Where packets are lost.
+/// Where on a link packets are lost at random.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossPosition {
-    /// Before the queue: a lost packet takes no capacity (as with Linux's netem in front of a shaper, and in the
-    /// papers' simulations).
+    /// Before the queue: a lost packet takes no capacity, as with Linux's netem in front of a shaper, and in the
+    /// papers' simulations.
     BeforeQueue,
-    /// After transmission: a lost packet has taken its time on the link (as on a radio link).
+    /// After transmission: a lost packet has taken its time on the link, as on a radio link.
     #[default]
     AfterQueue,
 }
 
-/// What a link that goes down does with the packets that wait in it. Packets that have been sent already arrive;
-/// packets that come while the link is down are dropped.
+/// What happens to the packets that wait in a link when it goes down. Packets that have been sent already still arrive;
+/// packets that enter while the link is down are dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDown {
-    /// They stay, and go on when the link is up again. A transmission that was interrupted goes on where it stopped.
+    /// The packets stay and are sent when the link is up again. An interrupted transmission continues where it stopped.
     Hold,
-    /// They are dropped.
+    /// The packets are dropped.
     #[default]
     Drop,
 }
 
-/// Declares each setting once: `field: Type = default, Change` makes a field of [`LinkConfig`] and a variant of [`LinkChange`].
+/// Declares each setting once: `field: Type = default, Change` makes a field of [`LinkConfig`] and a variant of
+/// [`LinkChange`].
 macro_rules! settings {
     ($($(#[$doc:meta])* $field:ident: $type:ty = $default:expr, $(#[$change_doc:meta])* $change:ident;)+) => {
-        /// All settings of a link. The default is an ideal one: unlimited, without delay, lossless, and up.
+        /// All settings of a link. The default is an ideal link: unlimited, without delay, lossless, and up.
         ///
-        /// `T` stands for a trace: it is a [`Trace`] in a link that runs, and whatever leads to one in a description
-        /// whose traces are not read yet (see [`LinkConfig::try_map_trace`]).
+        /// `T` is the type of a trace: [`Trace`] in a link that runs; in a description whose traces have not been read
+        /// yet, a file name for example (see [`LinkConfig::try_map_trace`]).
         #[derive(Clone, Debug, PartialEq)]
         pub struct LinkConfig<T = Trace> {
             /// Rate limit.
@@ -48,24 +49,23 @@ macro_rules! settings {
         /// A new value for one setting of a link. `T` is as in [`LinkConfig`].
         #[derive(Clone, Debug, PartialEq)]
         pub enum LinkChange<T = Trace> {
-            /// Rate limit. A trace or a token bucket starts afresh; the rest of a frame in transmission goes on at the
-            /// new rate.
+            /// Rate limit. A trace or a token bucket starts anew. A frame in transmission continues at the new rate.
             Shaper(Shaper<T>),
             $($(#[$change_doc])* $change($type),)+
         }
 
         impl<T> LinkConfig<T> {
-            /// The same settings with a trace from `read`.
+            /// The same settings, with the trace replaced by what `read` makes of it.
             ///
             /// # Errors
-            /// Those of `read`.
+            /// If `read` fails.
             pub fn try_map_trace<U, E>(self, read: impl FnOnce(T) -> Result<U, E>) -> Result<LinkConfig<U>, E> {
                 Ok(LinkConfig { shaper: self.shaper.try_map_trace(read)?, $($field: self.$field,)+ })
             }
         }
 
         impl<T> LinkChange<T> {
-            /// Writes the new value into settings.
+            /// Writes the new value into `config`.
             pub fn apply_to(self, config: &mut LinkConfig<T>) {
                 match self {
                     LinkChange::Shaper(shaper) => config.shaper = shaper,
@@ -73,10 +73,10 @@ macro_rules! settings {
                 }
             }
 
-            /// The same change with a trace from `read`.
+            /// The same change, with the trace replaced by what `read` makes of it.
             ///
             /// # Errors
-            /// Those of `read`.
+            /// If `read` fails.
             pub fn try_map_trace<U, E>(self, read: impl FnOnce(T) -> Result<U, E>) -> Result<LinkChange<U>, E> {
                 Ok(match self {
                     LinkChange::Shaper(shaper) => LinkChange::Shaper(shaper.try_map_trace(read)?),
@@ -88,14 +88,14 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Bytes that each packet takes on the link beside its [`Packet::len_bytes`](crate::Packet::len_bytes): preamble,
-    /// check sequence and gap of Ethernet are 24; -14 leaves the Ethernet header out. Queue limits in bytes do not
-    /// count it.
+    /// Bytes that each packet takes on the link in addition to its [`Packet::len_bytes`](crate::Packet::len_bytes).
+    /// Ethernet's preamble, check sequence and gap are 24 bytes; -14 leaves the Ethernet header out. Queue limits in
+    /// bytes do not count the overhead.
     overhead_bytes: i32 = 0,
-    /// Bytes per packet on the link; packets whose transmission has begun keep theirs.
+    /// Overhead per packet, bytes. Packets whose transmission has begun keep the old one.
     Overhead;
 
-    /// The waiting room.
+    /// The queue of packets that wait for transmission.
     queue: Queue = QueueLimit::Packets(u32::MAX).into(),
     /// Queue limit, and CoDel on, off or with other parameters. A lower limit drops no packet that already waits.
     Queue;
@@ -110,7 +110,7 @@ settings! {
     /// Jitter of the packets sent from now on.
     Jitter;
 
-    /// Whether jitter (or a shorter delay) lets no packet overtake another: a packet then arrives no earlier than the
+    /// Whether packets keep their order despite jitter or a shorter delay: a packet then arrives no earlier than the
     /// one before it. Explicit reordering is not affected.
     keep_order: bool = true,
     /// Whether jitter and delay changes keep the order.
@@ -123,12 +123,12 @@ settings! {
 
     /// Random loss.
     loss: Loss = Loss::None,
-    /// Loss model. It starts in its first state.
+    /// Loss model, which starts in its initial state.
     Loss;
 
-    /// Where loss happens.
+    /// Where on the link random loss happens.
     loss_position: LossPosition = LossPosition::default(),
-    /// Where loss happens.
+    /// Where on the link random loss happens.
     LossPosition;
 
     /// Probability that a packet arrives twice.
@@ -141,12 +141,12 @@ settings! {
     /// Probability of corruption.
     Corrupt;
 
-    /// Whether the link works.
+    /// Whether the link is up. A link that is down transmits nothing.
     up: bool = true,
     /// Up or down.
     Up;
 
-    /// What happens to waiting packets when it stops working.
+    /// What happens to waiting packets when the link goes down.
     on_down: OnDown = OnDown::default(),
     /// What happens to waiting packets the next time the link goes down.
     OnDown;

@@ -1,22 +1,23 @@
-//! Propagation: delay jitter, explicit reordering, and the packets under way.
+//! Propagation: delay jitter, explicit reordering, and the packets in flight.
 
 use crate::random::standard_normal;
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant, Probability};
 use std::collections::VecDeque;
 
-/// Random variation of the propagation delay, drawn for each packet on its own. The resulting delay is at least zero.
+/// Random variation of the propagation delay, drawn independently for each packet. The resulting delay is at least
+/// zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Jitter {
-    /// None.
+    /// No variation.
     #[default]
     None,
-    /// Uniform from `-amplitude` to `+amplitude` around the delay (as in Linux's netem: `delay TIME AMPLITUDE`).
+    /// A uniform distribution from `delay - amplitude` to `delay + amplitude` (Linux's netem: `delay TIME AMPLITUDE`).
     Uniform {
         /// Largest deviation.
         amplitude: Duration,
     },
-    /// Normal around the delay.
+    /// A normal distribution around the delay.
     Normal {
         /// Standard deviation.
         deviation: Duration,
@@ -24,7 +25,7 @@ pub enum Jitter {
 }
 
 impl Jitter {
-    /// A packet's propagation delay around `delay`.
+    /// Draws a packet's propagation delay around `delay`.
     pub(crate) fn sample(self, delay: Duration, random: &mut Random) -> Duration {
         match self {
             Jitter::None => delay,
@@ -39,7 +40,7 @@ impl Jitter {
         }
     }
 
-    /// The least that [`Jitter::sample`] can give.
+    /// The smallest delay that [`Jitter::sample`] can give.
     pub(crate) fn least(self, delay: Duration) -> Duration {
         match self {
             Jitter::None => delay,
@@ -49,16 +50,16 @@ impl Jitter {
     }
 }
 
-/// Explicit reordering: some packets take longer, and those behind overtake them.
+/// Explicit reordering: some packets take longer, so that later packets overtake them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reorder {
     /// Probability that a packet is held back.
     pub probability: Probability,
-    /// How much longer such a packet takes.
+    /// Additional delay of a packet that is held back.
     pub extra: Duration,
 }
 
-/// A packet that has been sent and has not arrived.
+/// A packet that has been sent and has not arrived yet.
 #[derive(Clone, Debug)]
 pub(crate) struct InFlight<P> {
     pub(crate) arrival: Instant,
@@ -69,7 +70,7 @@ pub(crate) struct InFlight<P> {
     pub(crate) duplicated: bool,
 }
 
-/// The packets under way, in order of arrival. Packets that arrive together are in order of departure.
+/// The packets in flight, in order of arrival. Packets that arrive at the same time are in order of departure.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire<P> {
     packets: VecDeque<InFlight<P>>,

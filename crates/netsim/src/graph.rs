@@ -17,21 +17,21 @@ pub struct LinkId(pub u32);
 pub struct RouteId(pub u32);
 
 impl NodeId {
-    /// As an index: nodes count from zero in the order they were added.
+    /// The node's index: nodes count from zero in the order in which they were added.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl LinkId {
-    /// As an index: links count from zero in the order they were added.
+    /// The link's index: links count from zero in the order in which they were added.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl RouteId {
-    /// As an index: routes count from zero in the order they were added.
+    /// The route's index: routes count from zero in the order in which they were added.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -49,34 +49,34 @@ impl fmt::Display for LinkId {
     }
 }
 
-/// Why there is no such link or route.
+/// Why a link or a route could not be found or added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum GraphError {
-    /// A node that has not been added.
+    /// The node has not been added.
     #[error("{0} does not exist")]
     UnknownNode(NodeId),
-    /// A link that has not been added.
+    /// The link has not been added.
     #[error("{0} does not exist")]
     UnknownLink(LinkId),
-    /// A route without a link.
+    /// The route has no link.
     #[error("a route needs at least one link")]
     EmptyRoute,
-    /// A route with a gap.
-    #[error("{link} starts at {starts}, but the route has come to {at}")]
+    /// A link of the route does not start where the link before it ends.
+    #[error("{link} starts at {starts}, but the link before it ends at {at}")]
     Gap {
         /// The link after the gap.
         link: LinkId,
-        /// Where it starts.
+        /// The node at which that link starts.
         starts: NodeId,
-        /// Where the link before it ends.
+        /// The node at which the link before it ends.
         at: NodeId,
     },
-    /// No way from one node to the other.
-    #[error("no way leads from {from} to {to}")]
+    /// No route leads from one node to the other.
+    #[error("no route leads from {from} to {to}")]
     Unreachable {
-        /// Where to start.
+        /// The start.
         from: NodeId,
-        /// Where to arrive.
+        /// The destination.
         to: NodeId,
     },
 }
@@ -115,18 +115,18 @@ impl Graph {
         self.links.len()
     }
 
-    /// The two ends of a link: where it starts, and where it leads.
+    /// The node at which a link starts, and the node at which it ends.
     ///
     /// # Errors
-    /// If it does not exist.
+    /// If the link does not exist.
     pub fn ends(&self, link: LinkId) -> Result<(NodeId, NodeId), GraphError> {
         self.links.get(link.index()).copied().ok_or(GraphError::UnknownLink(link))
     }
 
-    /// Checks that each link of a route starts where the one before it ends; gives the first node and the last.
+    /// Checks that each link of a route starts where the link before it ends. Returns the route's first and last node.
     ///
     /// # Errors
-    /// If it is empty, has a gap, or an unknown link.
+    /// If the route is empty, or has a gap or an unknown link.
     pub fn check_route(&self, links: &[LinkId]) -> Result<(NodeId, NodeId), GraphError> {
         let (&first, rest) = links.split_first().ok_or(GraphError::EmptyRoute)?;
         let (start, mut at) = self.ends(first)?;
@@ -140,11 +140,11 @@ impl Graph {
         Ok((start, at))
     }
 
-    /// The links of the way with the fewest hops. Of equally short ways, it is the one with the lowest link at the
-    /// first hop where they part.
+    /// The links of the route with the fewest hops. If several routes are equally short, the result is the one that
+    /// takes the link with the lowest index at the first hop at which they differ.
     ///
     /// # Errors
-    /// If there is none, or both ends are the same.
+    /// If there is no route, if a node does not exist, or if both nodes are the same.
     pub fn shortest(&self, from: NodeId, to: NodeId) -> Result<Vec<LinkId>, GraphError> {
         self.check(from)?;
         self.check(to)?;
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(graph.check_route(&[LinkId(9)]), Err(GraphError::UnknownLink(LinkId(9))));
         let gap = GraphError::Gap { link: LinkId(3), starts: NodeId(2), at: NodeId(1) };
         assert_eq!(graph.check_route(&[LinkId(0), LinkId(3)]), Err(gap));
-        assert_eq!(gap.to_string(), "link 3 starts at node 2, but the route has come to node 1");
+        assert_eq!(gap.to_string(), "link 3 starts at node 2, but the link before it ends at node 1");
     }
 
     #[test]

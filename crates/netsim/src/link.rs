@@ -1,10 +1,17 @@
 //! One direction of a link: queue, serializer, impairments and wire.
 //!
-//! A packet passes, in this order: up or down; loss (if it is before the queue); the queue's limit; waiting;
-//! CoDel; transmission; loss (if it is after the queue); corruption, duplication, jitter and reordering;
-//! propagation; the other end.
+//! A packet passes these steps in this order:
 //!
-//! The serializer is lazy: it works out what happened up to `now` when the link is called next. So a link with a
+//! 1. It is dropped if the link is down.
+//! 2. Random loss, if that comes before the queue.
+//! 3. It is dropped if the queue's limit is reached; otherwise it waits.
+//! 4. CoDel may drop or mark it.
+//! 5. Transmission.
+//! 6. Random loss, if that comes after the queue.
+//! 7. Corruption, duplication, jitter and reordering.
+//! 8. Propagation, and arrival at the other end.
+//!
+//! The link computes lazily: a call at `now` first works out what happened since the last call. So a link with a
 //! constant rate and a drop-tail queue asks to be woken only once per packet, at its arrival.
 
 use crate::delay::{InFlight, Wire};
@@ -22,17 +29,18 @@ mod settings;
 /// A packet that leaves a link: delivered or dropped, as [`LinkOutput::fate`] says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkOutput<P> {
-    /// When it arrived at the other end, or was dropped.
+    /// Time at which the packet arrived at the other end, or was dropped.
     pub at: Instant,
-    /// When it was handed to the link.
+    /// Time at which the packet was handed to the link.
     pub entered: Instant,
-    /// Number of packets handed to the link before it.
+    /// Number of packets that were handed to the link before this one.
     pub sequence: u64,
-    /// What became of it.
+    /// What became of the packet.
     pub fate: Fate,
-    /// The packet, back to its owner.
+    /// The packet, which the caller owns again.
     pub packet: P,
-    /// A copy that arrives right behind it: a second owner of what the packet refers to.
+    /// If the link duplicated the packet: the copy, which arrives right after it. If packets are handles, both refer to
+    /// the same thing.
     pub copy: Option<P>,
 }
 
@@ -43,11 +51,11 @@ struct Service<P> {
     head: Head,
 }
 
-/// A unidirectional link, sans IO.
+/// A unidirectional link, which does no input or output.
 ///
-/// Call order: after [`enqueue`](Link::enqueue) or any setter, call [`poll`](Link::poll) until it gives `None`, then
-/// wake the link again at [`poll_timeout`](Link::poll_timeout). Time never goes back: an earlier `now` counts as the
-/// latest one seen. Packets come out in the order of [`LinkOutput::at`].
+/// Call order: after [`enqueue`](Link::enqueue) or [`apply`](Link::apply), call [`poll`](Link::poll) until it returns
+/// `None`, then wake the link again at [`poll_timeout`](Link::poll_timeout). Time never goes back: a `now` that is
+/// earlier than the latest one counts as the latest one. Packets come out in the order of [`LinkOutput::at`].
 #[derive(Debug)]
 pub struct Link<P> {
     config: LinkConfig,
@@ -59,13 +67,14 @@ pub struct Link<P> {
     loss: LossState,
     wire: Wire<P>,
     dropped: VecDeque<LinkOutput<P>>,
-    /// Latest arrival of a packet that keeps the order.
+    /// Latest arrival so far, apart from packets that explicit reordering held back.
     last_arrival: Instant,
     random: LinkRandom,
     stats: LinkStats,
-    /// Least time from a packet's departure to the next visible event of that packet. Depends on the settings only.
+    /// Shortest time from the end of a packet's transmission to an output for that packet. Depends on the settings
+    /// only.
     lookahead: Duration,
-    /// Whether a departure only adds the delay. Depends on the settings only.
+    /// Whether nothing happens to packets after transmission except the fixed delay. Depends on the settings only.
     plain: bool,
     /// [`QueueLimit::Time`] in bytes. Depends on the settings only.
     time_limit_bytes: u64,
@@ -109,7 +118,7 @@ impl<P: Packet + Clone> Link<P> {
         if self.config.loss_position == LossPosition::BeforeQueue && self.loss.loses(&mut self.random.loss) {
             return self.drop_entry(now, entry, Fate::RandomLoss);
         }
-        // An idle transmitter takes the frame without making it wait.
+        // If the transmitter is idle, the frame need not wait in the queue.
         let idle = self.service.is_none();
         let fits = match &self.serializer {
             Serializer::Unlimited | Serializer::Constant { .. } => idle || self.admits(length),
@@ -125,7 +134,7 @@ impl<P: Packet + Clone> Link<P> {
             return self.drop_entry(now, entry, Fate::QueueFull);
         }
         if idle && self.codel.is_none() && !matches!(self.serializer, Serializer::Trace(_)) {
-            // Nothing waits if the transmitter is idle and decides by itself when to start.
+            // An idle transmitter means an empty queue, so transmission starts now.
             self.start(entry, now);
             return self.transmit(now);
         }
@@ -138,7 +147,7 @@ impl<P: Packet + Clone> Link<P> {
         self.stats.max_queue_bytes = self.stats.max_queue_bytes.max(self.queue.bytes());
     }
 
-    /// The next packet that left the link up to `now`.
+    /// The next packet that has left the link by `now`, delivered or dropped.
     pub fn poll(&mut self, now: Instant) -> Option<LinkOutput<P>> {
         self.advance(now);
         let arrival = self.wire.next_arrival();
@@ -161,13 +170,13 @@ impl<P: Packet + Clone> Link<P> {
         Some(LinkOutput { at: arrival, entered, sequence, fate, packet, copy })
     }
 
-    /// When to call [`Link::poll`] next. It may then still have nothing to give.
+    /// When to call [`Link::poll`] next; `None` if the link is empty or stopped. `poll` may still return `None` then.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let next = self.next_event();
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// [`Link::poll_timeout`], with [`Instant::FAR_FUTURE`] for never.
+    /// Like [`Link::poll_timeout`], with [`Instant::FAR_FUTURE`] for never.
     #[inline]
     pub(crate) fn next_event(&self) -> Instant {
         let mut next = self.wire.next_arrival();
@@ -183,7 +192,7 @@ impl<P: Packet + Clone> Link<P> {
             if !self.config.up {
                 return next;
             }
-            // CoDel may drop at each opportunity; otherwise nothing is visible before the head is through.
+            // CoDel may drop at each opportunity. Without it, there is no output before the head has been sent.
             return next.min(match self.codel {
                 Some(_) => cursor.next(),
                 None => cursor.nth(left.div_ceil(OPPORTUNITY).saturating_sub(1)) + self.lookahead,
@@ -196,7 +205,7 @@ impl<P: Packet + Clone> Link<P> {
         }
     }
 
-    /// Works out what happened up to `now`, so that the getters return the state at `now`. It has no other visible
+    /// Works out what happened up to `now`, so that the getters return the state at `now`. There is no other visible
     /// effect.
     #[inline]
     pub fn advance(&mut self, now: Instant) {
@@ -210,7 +219,7 @@ impl<P: Packet + Clone> Link<P> {
         }
     }
 
-    /// Sends the frames that are done by `now`, one after the other.
+    /// Completes the transmissions that end by `now`, one after the other, and starts those that follow.
     fn transmit(&mut self, now: Instant) {
         while let Some(service) = self.service.take_if(|service| service.head.done <= now) {
             self.serializer.depart(&service.head);
@@ -219,14 +228,14 @@ impl<P: Packet + Clone> Link<P> {
         }
     }
 
-    /// Starts to send the next waiting frame at `at`, when the last one is gone.
+    /// Starts to send the next waiting frame at `at`, the time at which the transmitter becomes free.
     fn start_next(&mut self, at: Instant) {
         if let Some(entry) = self.dequeue(at) {
             self.start(entry, at);
         }
     }
 
-    /// Starts to send this one.
+    /// Starts to send this frame.
     #[inline]
     fn start(&mut self, entry: Entry<P>, at: Instant) {
         let left = self.wire_work(u64::from(entry.packet.len_bytes()));
@@ -235,7 +244,7 @@ impl<P: Packet + Clone> Link<P> {
         self.service = Some(Service { entry, head });
     }
 
-    /// Plays the trace up to `now`; the rules are those of [`crate::trace`].
+    /// Uses the trace's opportunities up to `now`, by the rules of [`crate::trace`].
     fn use_opportunities(&mut self, now: Instant) {
         while let Serializer::Trace(cursor) = &mut self.serializer {
             if self.service.is_none() && self.queue.is_empty() {
@@ -277,7 +286,7 @@ impl<P: Packet + Clone> Link<P> {
         })
     }
 
-    /// The last bit of a frame has been sent: what the wire does to it.
+    /// Puts a frame on the wire at `at`, when its last bit has been sent, and applies the impairments.
     #[inline]
     fn depart(&mut self, entry: Entry<P>, at: Instant) {
         let Entry { mut packet, sequence, entered } = entry;
@@ -312,7 +321,7 @@ impl<P: Packet + Clone> Link<P> {
         drop_output(&mut self.dropped, &mut self.stats, at, entry, fate);
     }
 
-    /// Whether a packet of `length` bytes may wait.
+    /// Whether the queue's limit has room for a packet of `length` bytes.
     fn admits(&self, length: u64) -> bool {
         let (mut packets, mut bytes) = (self.queue.packets(), self.queue.bytes());
         if let (Serializer::Bucket(_), Some(service)) = (&self.serializer, &self.service) {
@@ -332,13 +341,13 @@ impl<P: Packet + Clone> Link<P> {
         }
     }
 
-    /// The work of sending a frame of `length` bytes.
+    /// The work of sending a frame of `length` bytes, overhead included.
     #[inline]
     fn wire_work(&self, length: u64) -> u64 {
         work(length.saturating_add_signed(i64::from(self.config.overhead_bytes)))
     }
 
-    /// Recomputes what depends on the settings only.
+    /// Recomputes the fields that depend on the settings only.
     fn settings_changed(&mut self) {
         let config = &self.config;
         let loss_after = config.loss_position == LossPosition::AfterQueue && !self.loss.is_none();
@@ -358,7 +367,7 @@ impl<P: Packet + Clone> Link<P> {
     }
 }
 
-/// Getters return the state at the last `now` that the link was given; see [`Link::advance`].
+/// Getters. They return the state at the latest `now` that the link was given; see [`Link::advance`].
 impl<P: Packet + Clone> Link<P> {
     /// The settings.
     pub fn config(&self) -> &LinkConfig {
@@ -376,7 +385,7 @@ impl<P: Packet + Clone> Link<P> {
     pub fn queued_bytes(&self) -> u64 {
         self.queue.bytes()
     }
-    /// Packets in the link: waiting, in transmission, on the wire, and not yet polled.
+    /// Packets in the link: waiting, in transmission, on the wire, or dropped but not yet polled.
     pub fn packets_inside(&self) -> u64 {
         self.queue.packets() + u64::from(self.service.is_some()) + (self.wire.len() + self.dropped.len()) as u64
     }

@@ -6,20 +6,20 @@
 use pathweave_units::Probability;
 use pathweave_units::random::Random;
 
-/// Which packets are lost at random.
+/// The model of random loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
-    /// None.
+    /// No loss.
     #[default]
     None,
-    /// Each packet on its own, with this probability.
+    /// Each packet is lost with this probability, independently of the others.
     Bernoulli(Probability),
-    /// In bursts: a chain of a good and a bad state that takes one step after each packet.
+    /// Loss in bursts: a Markov chain of a good and a bad state that takes one step after each packet.
     GilbertElliott(GilbertElliott),
 }
 
 impl Loss {
-    /// The long-run share of lost packets.
+    /// The fraction of packets lost in the long run.
     pub fn share(&self) -> f64 {
         match self {
             Loss::None => 0.0,
@@ -44,7 +44,7 @@ pub struct GilbertElliott {
 }
 
 impl GilbertElliott {
-    /// The long-run share of lost packets. A chain that never leaves its first state keeps that state's loss.
+    /// The fraction of packets lost in the long run. If `to_bad` is zero, this is the loss of the good state.
     pub fn stationary_loss(&self) -> f64 {
         let (p, r) = (self.to_bad.get(), self.to_good.get());
         let bad = if p > 0.0 { p / (p + r) } else { 0.0 };

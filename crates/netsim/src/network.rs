@@ -1,4 +1,4 @@
-//! Links in a graph, the event queue over them, and a tap on each.
+//! A network: links in a graph, the order of their events, and what a capture on each link would show.
 
 use crate::graph::{Graph, GraphError, LinkId, NodeId, RouteId};
 use crate::timers::Timers;
@@ -10,17 +10,18 @@ use std::collections::VecDeque;
 /// What a capture on one link would show of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tap {
-    /// When it arrived at the link's other end, or was dropped.
+    /// Time at which the packet arrived at the link's other end, or was dropped.
     pub at: Instant,
-    /// When it was handed to the link.
+    /// Time at which the packet was handed to the link.
     pub entered: Instant,
     /// The link.
     pub link: LinkId,
     /// The packet's route.
     pub route: RouteId,
-    /// Number of packets handed to this link before it. A copy made by this link has its original's.
+    /// Number of packets that were handed to this link before this one. A copy that this link made has the same number
+    /// as its original.
     pub sequence: u64,
-    /// What became of it on this link.
+    /// What became of the packet on this link.
     pub fate: Fate,
 }
 
@@ -28,40 +29,42 @@ pub struct Tap {
 /// or `Dropped`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetEvent<P> {
-    /// It arrived at the end of its route, possibly damaged ([`Fate::Corrupted`]): the caller has it back.
+    /// The packet arrived at the end of its route, possibly damaged ([`Fate::Corrupted`]). The caller owns it again.
     Delivered {
-        /// On the last link.
+        /// The packet on the route's last link.
         tap: Tap,
-        /// Where it arrived.
+        /// The node at which it arrived.
         node: NodeId,
         /// The packet.
         packet: P,
     },
-    /// It was dropped: the caller has it back.
+    /// The packet was dropped. The caller owns it again.
     Dropped {
-        /// On the link that dropped it.
+        /// The packet on the link that dropped it.
         tap: Tap,
         /// The packet.
         packet: P,
     },
-    /// It crossed a link that is not its last, and goes on. This is only a report: the packet is still in the network.
+    /// The packet crossed a link that is not the last of its route, and entered the next one. This is only a report:
+    /// the packet is still in the network.
     Forwarded {
-        /// On the link that it crossed.
+        /// The packet on the link that it crossed.
         tap: Tap,
-        /// A clone, to look at.
+        /// A clone for inspection.
         packet: P,
     },
-    /// A link made a copy, which follows its original. So there is one more owner of what the packet refers to.
+    /// A link made a copy, which follows its original. If packets are handles into a pool, there is now one more
+    /// handle.
     Duplicated {
-        /// On the link that copied it.
+        /// The packet on the link that copied it.
         tap: Tap,
-        /// A clone, to look at.
+        /// A clone for inspection.
         packet: P,
     },
 }
 
 impl<P> NetEvent<P> {
-    /// What a capture on the link shows.
+    /// The packet as a capture on the link would show it.
     pub fn tap(&self) -> &Tap {
         match self {
             NetEvent::Delivered { tap, .. }
@@ -81,7 +84,7 @@ impl<P> NetEvent<P> {
     }
 }
 
-/// A packet with its place on its route.
+/// A packet with its position on its route.
 #[derive(Clone, Debug)]
 struct Routed<P> {
     packet: P,
@@ -104,22 +107,24 @@ impl<P: Packet> Packet for Routed<P> {
     }
 }
 
-/// One link of one route. The hops of a route follow one another.
+/// One link of one route. The hops of a route are consecutive in [`Network::hops`].
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     link: LinkId,
     route: RouteId,
-    /// Where the route ends, on its last hop.
+    /// The node at which the route ends, if this is its last hop.
     end: Option<NodeId>,
 }
 
 /// A graph of nodes and links that carries packets along fixed routes.
 ///
-/// Call order: [`send`](Network::send) or [`apply`](Network::apply), then [`poll`](Network::poll) until it gives
-/// `None`, before time goes on; wake it at [`poll_timeout`](Network::poll_timeout). Events come in order of time, then
-/// of link, then in the link's own order; a scheduled change comes before all events of its time. A driver that is
-/// late, because it follows a real clock, loses nothing: `poll` works through everything that is due, in order, each at
-/// its own time.
+/// Call order: after [`send`](Network::send) or [`apply`](Network::apply), call [`poll`](Network::poll) until it
+/// returns `None`, before time advances; then wake the network at [`poll_timeout`](Network::poll_timeout). Events come
+/// in order of time, then of link, then in the link's own order. A scheduled change comes before all events of its
+/// time.
+///
+/// A caller that follows a real clock may be late: `poll` then works through everything that was due, in order, each
+/// event at its own time.
 #[derive(Debug)]
 pub struct Network<P> {
     graph: Graph,
@@ -131,7 +136,7 @@ pub struct Network<P> {
     hops: Vec<Hop>,
     /// First hop of each route.
     routes: Vec<u32>,
-    /// Events that came together with the one given last.
+    /// Events that arose together with the one that `poll` returned last.
     pending: VecDeque<NetEvent<P>>,
 }
 
@@ -143,7 +148,7 @@ impl<P: Packet + Clone> Default for Network<P> {
 
 /// Building.
 impl<P: Packet + Clone> Network<P> {
-    /// Without nodes.
+    /// An empty network.
     pub fn new() -> Self {
         Network {
             graph: Graph::default(),
@@ -182,7 +187,7 @@ impl<P: Packet + Clone> Network<P> {
     /// Adds a route along these links.
     ///
     /// # Errors
-    /// If they do not follow one another.
+    /// If `links` is empty, or if a link does not exist or does not start where the link before it ends.
     pub fn add_route(&mut self, links: &[LinkId]) -> Result<RouteId, GraphError> {
         let (_, end) = self.graph.check_route(links)?;
         let route = RouteId(self.routes.len() as u32);
@@ -197,7 +202,7 @@ impl<P: Packet + Clone> Network<P> {
     /// Adds the route with the fewest hops; see [`Graph::shortest`].
     ///
     /// # Errors
-    /// If no way leads there.
+    /// As for [`Graph::shortest`].
     pub fn add_shortest_route(&mut self, from: NodeId, to: NodeId) -> Result<RouteId, GraphError> {
         let links = self.graph.shortest(from, to)?;
         self.add_route(&links)
@@ -237,7 +242,7 @@ impl<P: Packet + Clone> Network<P> {
         self.timers.set(index, self.links[index].next_event());
     }
 
-    /// The next event up to `now`.
+    /// The next event that has happened by `now`.
     pub fn poll(&mut self, now: Instant) -> Option<NetEvent<P>> {
         loop {
             if let Some(event) = self.pending.pop_front() {
@@ -265,7 +270,7 @@ impl<P: Packet + Clone> Network<P> {
         }
     }
 
-    /// When to call [`Network::poll`] next. It may then still have nothing to give.
+    /// When to call [`Network::poll`] next; `None` if nothing is under way. `poll` may still return `None` then.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let next = match self.pending.front() {
             Some(event) => event.tap().at,
@@ -311,7 +316,7 @@ impl<P: Packet + Clone> Network<P> {
         }
     }
 
-    /// A packet has crossed a link: it is at the end of its route, or goes on to the next link.
+    /// Handles a packet that has crossed a link: delivers it at the end of its route, or sends it into the next link.
     fn arrive(&mut self, tap: Tap, hop: u32, end: Option<NodeId>, packet: P) {
         match end {
             Some(node) => self.pending.push_back(NetEvent::Delivered { tap, node, packet }),
@@ -325,14 +330,14 @@ impl<P: Packet + Clone> Network<P> {
 
 /// Getters.
 impl<P: Packet + Clone> Network<P> {
-    /// Nodes and links.
+    /// The nodes and links.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
     /// The settings of a link.
     ///
     /// # Panics
-    /// In this and the other getters: if the link was not added to this network.
+    /// If the link was not added to this network. This holds for all getters that take a link.
     pub fn link_config(&self, link: LinkId) -> &LinkConfig {
         self.links[link.index()].config()
     }
@@ -345,7 +350,7 @@ impl<P: Packet + Clone> Network<P> {
         let link = &self.links[link.index()];
         (link.queued_packets(), link.queued_bytes())
     }
-    /// Packets inside a link: waiting, in transmission, on the wire, and not yet polled.
+    /// Packets inside a link: waiting, in transmission, on the wire, or dropped but not yet polled.
     pub fn packets_inside(&self, link: LinkId) -> u64 {
         self.links[link.index()].packets_inside()
     }

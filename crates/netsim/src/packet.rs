@@ -1,14 +1,14 @@
-//! What a link needs to know about a packet, what can become of it, and the counts of each fate.
+//! A packet as a link sees it, the fates that it can have, and a link's counters.
 
 use core::fmt;
 use pathweave_units::Ecn;
 
 /// A packet as a link sees it: a length and an ECN codepoint.
 ///
-/// It is best to use small handles into a pool that the caller keeps. A link never loses a packet silently: each one
-/// comes back exactly once, delivered or dropped. A duplicated packet comes back once more. The link clones it, and
-/// reports that together with the original or before it, so that the owner of a pool can count one more owner of the
-/// slot.
+/// The value should be small, for example a handle into a pool that the caller keeps. A link never loses a packet
+/// silently: each one comes back exactly once, delivered or dropped. If a packet is duplicated, the link clones it, and
+/// the clone comes back too. The duplication is reported with the original or before it, so that the owner of a pool
+/// can count one more handle.
 pub trait Packet {
     /// Length of the frame in bytes, with its link-layer header (Ethernet: 14).
     fn len_bytes(&self) -> u32;
@@ -20,7 +20,7 @@ pub trait Packet {
     fn set_corrupted(&mut self);
 }
 
-/// A packet that is known by a tag, such as its slot in the caller's pool.
+/// A packet that the caller recognises by a tag, for example its slot in the caller's pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tagged<T> {
     /// The tag.
@@ -29,7 +29,7 @@ pub struct Tagged<T> {
     pub len_bytes: u32,
     /// [`Packet::ecn`].
     pub ecn: Ecn,
-    /// Whether it was damaged on its way.
+    /// Whether a link damaged the packet.
     pub corrupted: bool,
 }
 
@@ -51,19 +51,19 @@ impl<T> Packet for Tagged<T> {
 /// What became of a packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
-    /// It reached the link's other end.
+    /// The packet reached the link's other end.
     Delivered,
-    /// It reached the other end damaged; the receiver's checksum will fail.
+    /// The packet reached the other end damaged; the receiver's checksum will fail.
     Corrupted,
     /// Dropped: the queue was full.
     QueueFull,
-    /// Dropped: longer than the token bucket is deep, so it could never leave.
+    /// Dropped: the packet is longer than the token bucket is deep, so it could never leave.
     Oversized,
     /// Dropped: CoDel chose it.
     Codel,
     /// Dropped: the loss model chose it.
     RandomLoss,
-    /// Dropped: the link was or went down.
+    /// Dropped: the link was down, or went down while the packet waited.
     LinkDown,
 }
 
@@ -83,7 +83,7 @@ impl Fate {
     pub const fn is_drop(self) -> bool {
         !matches!(self, Fate::Delivered | Fate::Corrupted)
     }
-    /// Position in [`Fate::ALL`]; stable, for tables and digests.
+    /// Position in [`Fate::ALL`]. Tables and digests use it, so it must not change.
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -107,7 +107,7 @@ impl fmt::Display for Fate {
     }
 }
 
-/// What a link has done since it was created. Bytes are those of frames, without the link's overhead.
+/// The counters of a link since it was created. Bytes are bytes of frames, without the link's overhead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
     /// Packets handed to the link.
@@ -126,9 +126,9 @@ pub struct LinkStats {
     pub ce_marks: u64,
     /// Packets held back by explicit reordering.
     pub held_back_packets: u64,
-    /// Most packets that ever waited.
+    /// The largest number of packets that waited at one time.
     pub max_queue_packets: u64,
-    /// Most bytes that ever waited.
+    /// The largest number of bytes that waited at one time.
     pub max_queue_bytes: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Properties of links and networks with random settings: nothing is lost silently, nothing comes out of time, order is
-//! kept where it should be, and a run can be repeated.
+//! Property tests of links and networks with random settings: no packet is lost silently or comes out at a wrong time,
+//! order is kept if the settings say so, and runs repeat exactly.
 
 use crate::testing::{Frame, frame};
 use crate::*;
@@ -132,12 +132,12 @@ fn any_change() -> impl Strategy<Value = LinkChange> {
     ]
 }
 
-/// A random network and what is done to it.
+/// A random network, the packets sent through it, and the changes of its links.
 #[derive(Clone, Debug)]
 struct Plan {
-    /// The links of a ring of as many nodes.
+    /// The links of a ring, which has as many nodes as links.
     links: Vec<LinkConfig>,
-    /// Nanoseconds, first link, hops, length.
+    /// For each packet: time of sending in nanoseconds, first link, number of hops, length in bytes.
     packets: Vec<(u64, u32, u32, u32)>,
     changes: Vec<(u64, u32, LinkChange)>,
 }
@@ -158,13 +158,14 @@ fn any_plan() -> impl Strategy<Value = Plan> {
         })
 }
 
-/// What a run of a plan gave.
+/// The outcome of a run of a plan.
 struct Run {
     events: Vec<NetEvent<Frame>>,
     network: Network<Frame>,
 }
 
-/// Plays a plan with `seed` to its end: at last all links are up and fast, so that nothing can be held for ever.
+/// Runs a plan with `seed` to its end. At the end all links are up and fast, so that no packet can stay inside for
+/// ever.
 fn play(plan: &Plan, seed: u64) -> Run {
     let mut network = Network::new();
     let nodes: Vec<NodeId> = plan.links.iter().map(|_| network.add_node()).collect();
@@ -292,7 +293,7 @@ proptest! {
     }
 }
 
-/// Everything on at once.
+/// A plan that uses every kind of setting at once.
 fn everything() -> Plan {
     let all = |shaper| LinkConfig {
         shaper,

@@ -1,8 +1,8 @@
-//! The waiting room of a link: how much may wait there, the packets in it, first come first served, and CoDel.
+//! The queue of a link: its limit, the waiting packets in order of arrival, and CoDel.
 //!
-//! CoDel (RFC 8289) drops at dequeue, by how long packets have waited. The code is the pseudocode of RFC 8289 §5.5, with two things it leaves
-//! open decided as in Linux (`codel_impl.h`): the "maximum packet size" is the largest packet seen so far, and an ECN-capable packet is
-//! marked instead of dropped.
+//! CoDel (RFC 8289) drops packets at dequeue, depending on how long they have waited. The code is the pseudocode of
+//! RFC 8289 §5.5. Two things that it leaves open are decided as in Linux (`codel_impl.h`): the "maximum packet size" is
+//! the largest packet seen so far, and an ECN-capable packet is marked instead of dropped.
 
 use crate::Packet;
 use pathweave_units::{Duration, Instant};
@@ -10,24 +10,24 @@ use std::collections::VecDeque;
 
 /// How much may wait for transmission. A packet that does not fit is dropped on arrival (drop-tail).
 ///
-/// Waiting means: not yet in transmission. With a constant rate the frame being sent does not count; with a token
-/// bucket the frame at the head waits for tokens in the queue and counts, as in Linux; with a trace a frame counts
-/// until its first delivery opportunity, as in mahimahi.
+/// A packet waits until its transmission begins. With a constant rate, the frame that is being sent does not count.
+/// With a token bucket, the frame at the head waits in the queue for its tokens and counts, as in Linux. With a trace,
+/// a frame counts until its first delivery opportunity, as in mahimahi.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// At most this many packets.
     Packets(u32),
     /// At most this many bytes of frames (without the link's overhead).
     Bytes(u64),
-    /// At most what the link sends in this time, at its rate or at its trace's mean rate, overhead included. There is
-    /// always room for one packet. This has no effect on an unlimited link.
+    /// At most the bytes that the link sends in this time at its rate, or at its trace's mean rate. Overhead counts.
+    /// There is always room for one packet. An unlimited link has no such limit.
     Time(Duration),
 }
 
-/// The waiting room of a link.
+/// The settings of a link's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// What fits.
+    /// How much may wait.
     pub limit: QueueLimit,
     /// CoDel, in addition to the limit.
     pub codel: Option<Codel>,
@@ -40,18 +40,18 @@ impl From<QueueLimit> for Queue {
     }
 }
 
-/// A packet on a link, before it is sent.
+/// A packet on a link that has not been sent yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<P> {
     /// The caller's packet.
     pub(crate) packet: P,
     /// Number of packets handed to the link before this one.
     pub(crate) sequence: u64,
-    /// When it was handed over.
+    /// Time at which it was handed to the link.
     pub(crate) entered: Instant,
 }
 
-/// Waiting packets, first come first served.
+/// The waiting packets in order of arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct Fifo<P> {
     entries: VecDeque<Entry<P>>,
@@ -90,10 +90,10 @@ impl<P: Packet> Fifo<P> {
 pub struct Codel {
     /// Acceptable standing delay. RFC 8289 §4.4: 5 ms.
     pub target: Duration,
-    /// Time over which the delay must stay above the target; about the largest usual round-trip time. RFC 8289 §4.3:
-    /// 100 ms.
+    /// Time for which the delay must stay above the target before CoDel acts, about the largest usual round-trip time.
+    /// RFC 8289 §4.3: 100 ms.
     pub interval: Duration,
-    /// Mark ECN-capable packets instead of dropping them.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
 }
 
@@ -103,7 +103,7 @@ impl Default for Codel {
     }
 }
 
-/// What one dequeue did besides giving a packet.
+/// What CoDel did to a packet during a dequeue.
 pub(crate) enum Verdict<P> {
     /// This packet is dropped.
     Drop(Entry<P>),
@@ -111,7 +111,7 @@ pub(crate) enum Verdict<P> {
     Marked,
 }
 
-/// CoDel's state; names are the RFC's.
+/// CoDel's state, with the names of RFC 8289.
 #[derive(Clone, Debug)]
 pub(crate) struct CodelState {
     config: Codel,
@@ -141,7 +141,7 @@ impl CodelState {
         self.config = config;
     }
 
-    /// RFC 8289 §5.5, `dequeue`: the next packet to send at `now`. It reports marks and drops.
+    /// The next packet to send at `now` (RFC 8289 §5.5, `dequeue`). Marks and drops are reported to `tell`.
     pub(crate) fn dequeue<P: Packet>(
         &mut self,
         now: Instant,
@@ -186,8 +186,8 @@ impl CodelState {
         Some(head)
     }
 
-    /// "If min went above TARGET close to when it last went below, assume that the drop rate that controlled the queue
-    /// on the last cycle is a good starting point to control it now."
+    /// Enters the drop state: "If min went above TARGET close to when it last went below, assume that the drop rate
+    /// that controlled the queue on the last cycle is a good starting point to control it now."
     fn enter(&mut self, now: Instant) {
         self.dropping = true;
         let delta = self.count.saturating_sub(self.last_count);
@@ -197,7 +197,7 @@ impl CodelState {
         self.last_count = self.count;
     }
 
-    /// RFC 8289 §5.5, `dodequeue`: the next packet, and whether the delay has been above the target for an interval.
+    /// The next packet, and whether the delay has been above the target for an interval (RFC 8289 §5.5, `dodequeue`).
     fn do_dequeue<P: Packet>(&mut self, now: Instant, queue: &mut Fifo<P>) -> Option<(Entry<P>, bool)> {
         let Some(entry) = queue.pop() else {
             self.first_above = None;
@@ -213,7 +213,8 @@ impl CodelState {
         Some((entry, now >= first_above))
     }
 
-    /// RFC 8289 §5.5: `t + INTERVAL / sqrt(count)`. The square root is exact in IEEE 754, so this is portable.
+    /// The time of the next drop: `t + INTERVAL / sqrt(count)` (RFC 8289 §5.5). IEEE 754 defines the square root
+    /// exactly, so the result is the same on every machine.
     fn control_law(&self, t: Instant) -> Instant {
         t + self.config.interval.mul_f64(1.0 / f64::from(self.count.max(1)).sqrt())
     }
@@ -234,8 +235,8 @@ mod tests {
     use crate::{Ecn, Fate, Link, LinkConfig, LinkRandom, LinkStats, Queue, QueueLimit, Shaper};
     use pathweave_units::Bitrate;
 
-    /// One packet of 1000 bytes per `gap`, for ten seconds, on 8 Mbit/s with CoDel. Gives the queueing delays in
-    /// milliseconds of what arrived in the second half, and the counters.
+    /// Sends one packet of 1000 bytes every `gap` for ten seconds through a link of 8 Mbit/s with CoDel. Returns the
+    /// queueing delays in milliseconds of the packets that arrived in the second half, and the link's counters.
     fn codel_run(gap: Duration, ecn: Ecn) -> (Vec<f64>, LinkStats) {
         let config = LinkConfig {
             queue: Queue { limit: QueueLimit::Packets(10_000), codel: Some(Codel::default()) },
@@ -270,7 +271,7 @@ mod tests {
 
     #[test]
     fn codel_brings_a_slight_overload_down_to_its_target() {
-        // 2 % more than the link carries: a drop-tail queue would grow by 20 ms each second, to 200 ms.
+        // This is 2 % more than the link carries: a drop-tail queue would grow by 20 ms each second, to 200 ms.
         let (delays, stats) = codel_run(Duration::from_micros(980), Ecn::NotEct);
         let mean = delays.iter().sum::<f64>() / delays.len() as f64;
         assert!(stats.count(Fate::Codel) > 0);
@@ -284,7 +285,7 @@ mod tests {
         assert!(stats.ce_marks > 10);
     }
 
-    /// The times of the drops under an overload that CoDel cannot end, from the first.
+    /// The times of the drops under an overload that CoDel cannot end.
     #[test]
     fn drops_follow_the_control_law() {
         let mut queue = Fifo::new();
@@ -297,8 +298,8 @@ mod tests {
             let now = Instant::from_nanos(micros * 1_000);
             codel.dequeue(now, &mut queue, |_| drops.push(micros / 1_000));
         }
-        // Above the target from 10 ms on, so the first at 110 ms; then after 100 ms, 100/√2, 100/√3, ...; a
-        // dequeue per millisecond rounds each up.
+        // The delay is above the target from 10 ms on, so the first drop is at 110 ms. The next ones follow after 100
+        // ms, 100/√2, 100/√3, ...; there is a dequeue each millisecond, which rounds each time up.
         assert_eq!(drops[..7], [110, 210, 281, 339, 389, 434, 474]);
     }
 }

@@ -1,10 +1,10 @@
-//! A link's random substreams, and portable distributions over [`Random`].
+//! A link's random substreams, and distributions over [`Random`] that are the same on every machine.
 
 use core::f64::consts::TAU;
 use pathweave_units::random::Random;
 
-/// The random numbers of one link: a substream per impairment, so that switching one on or off leaves the others as
-/// they were.
+/// The random numbers of one link. Each impairment has a substream of its own, so that switching one on or off does not
+/// change the numbers of the others.
 #[derive(Debug)]
 pub struct LinkRandom {
     pub(crate) loss: Random,
@@ -29,14 +29,15 @@ impl LinkRandom {
     }
 }
 
-/// A number from the standard normal distribution (Box–Muller, one of the pair; two draws).
+/// Draws from the standard normal distribution by the Box–Muller method. It takes two random numbers and uses only one
+/// of the method's two results.
 pub(crate) fn standard_normal(random: &mut Random) -> f64 {
     // 1 - u is from 0 (excluded) to 1 (included), so its logarithm is finite.
     let radius = (-2.0 * libm::log(1.0 - random.unit())).sqrt();
     radius * libm::cos(TAU * random.unit())
 }
 
-/// A number from the exponential distribution with this mean.
+/// Draws from the exponential distribution with this mean.
 pub(crate) fn exponential(random: &mut Random, mean: f64) -> f64 {
     -mean * libm::log(1.0 - random.unit())
 }

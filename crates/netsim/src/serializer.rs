@@ -1,39 +1,39 @@
-//! When frames leave: constant rate, token bucket, trace, or at once.
+//! Rate limits, which decide when frames leave: constant rate, token bucket, trace, or no limit.
 //!
-//! Work is counted in bits · 10⁹, so that work divided by a rate in bits per second is nanoseconds without rounding
-//! in between: a transmission that is paused or whose rate changes goes on exactly where it was.
+//! Work is counted in bits · 10⁹, so that work divided by a rate in bits per second is a time in nanoseconds. Nothing
+//! is rounded in between, so a transmission that is paused, or whose rate changes, continues exactly where it was.
 
 use crate::trace::{Cursor, OPPORTUNITY_BYTES, Trace};
 use pathweave_units::{Bitrate, Duration, Instant};
 
-/// What limits the rate of a link. `T` is what stands for a trace, as in [`LinkConfig`](crate::LinkConfig).
+/// The rate limit of a link. `T` is the type of a trace, as in [`LinkConfig`](crate::LinkConfig).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Shaper<T = Trace> {
-    /// Nothing: frames leave as they come.
+    /// No limit: frames leave as soon as they come.
     #[default]
     Unlimited,
-    /// One frame after the other at this rate. A rate of zero stops the link; waiting frames go on waiting.
+    /// One frame after the other at this rate. At a rate of zero, frames wait until the rate changes.
     Constant(Bitrate),
-    /// Delivery opportunities of 1500 bytes at the times of a mahimahi trace, which starts when it is set (at time zero
-    /// for a link's first).
+    /// Delivery opportunities of 1500 bytes at the times of a mahimahi trace. The trace starts when it is set; for a
+    /// link's first trace, this is time zero.
     Trace(T),
-    /// A token bucket like Linux's tbf without a peak rate: a frame leaves at once when the bucket holds tokens for all
+    /// A token bucket like Linux's tbf without a peak rate: a frame leaves at once if the bucket holds tokens for all
     /// of it (sch_tbf.c, `tbf_dequeue`). Frames count with their Ethernet header, as in tbf. The bucket starts full.
-    /// Tokens are whole nanoseconds and rates whole bytes per second, as in the kernel: a frame's cost is rounded down.
+    /// As in the kernel, tokens are whole nanoseconds, rates are whole bytes per second, and a frame's cost is rounded
+    /// down.
     TokenBucket {
-        /// Rate at which tokens come.
+        /// Rate at which the bucket fills.
         rate: Bitrate,
-        /// Depth of the bucket in bytes; at most 4 GiB count. A frame that is longer than the bucket is deep is
-        /// dropped.
+        /// Depth of the bucket in bytes; a depth above 4 GiB counts as 4 GiB. A frame longer than the depth is dropped.
         burst_bytes: u64,
     },
 }
 
 impl<T> Shaper<T> {
-    /// The same rate limit with a trace from `read`.
+    /// The same rate limit, with the trace replaced by what `read` makes of it.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// If `read` fails.
     pub fn try_map_trace<U, E>(self, read: impl FnOnce(T) -> Result<U, E>) -> Result<Shaper<U>, E> {
         Ok(match self {
             Shaper::Unlimited => Shaper::Unlimited,
@@ -44,13 +44,13 @@ impl<T> Shaper<T> {
     }
 }
 
-/// Bits · 10⁹.
+/// An amount of work in bits · 10⁹.
 pub(crate) type Work = u64;
 
 /// The work of sending one byte.
 const PER_BYTE: Work = 8_000_000_000;
 
-/// The work that one opportunity of a trace does.
+/// The work that one opportunity of a trace can do.
 pub(crate) const OPPORTUNITY: Work = work(OPPORTUNITY_BYTES);
 
 /// The work of sending `bytes`; exact up to 2 GiB.
@@ -58,17 +58,18 @@ pub(crate) const fn work(bytes: u64) -> Work {
     bytes.saturating_mul(PER_BYTE)
 }
 
-/// The frame at the head: how much of it is left, and when that will have been sent.
+/// The frame in transmission: how much of it is left, and when it will have been sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    /// What was left at `since`.
+    /// The work that was left at `since`.
     pub(crate) left: Work,
     pub(crate) since: Instant,
-    /// When it leaves, if nothing changes; [`Instant::FAR_FUTURE`] when stopped, and with a trace.
+    /// When the frame will have been sent, if nothing changes; [`Instant::FAR_FUTURE`] if it is stopped, or with a
+    /// trace.
     pub(crate) done: Instant,
 }
 
-/// State of a [`Shaper`].
+/// The state of a [`Shaper`] in a link that runs.
 #[derive(Clone, Debug)]
 pub(crate) enum Serializer {
     Unlimited,
@@ -89,7 +90,7 @@ impl Serializer {
         }
     }
 
-    /// Bits per second; a trace's mean. `None` when unlimited.
+    /// The rate in bits per second; for a trace, its mean rate. `None` if there is no limit.
     pub(crate) fn rate(&self) -> Option<u64> {
         match self {
             Serializer::Unlimited => None,
@@ -99,7 +100,7 @@ impl Serializer {
         }
     }
 
-    /// Resumes the head at `now`: computes when it leaves.
+    /// Starts or resumes the head at `now`: computes when it will have been sent.
     #[inline]
     pub(crate) fn resume(&mut self, head: &mut Head, now: Instant) {
         head.since = now;
@@ -118,7 +119,7 @@ impl Serializer {
         };
     }
 
-    /// Stops the head at `now`: keeps what is left of it.
+    /// Stops the head at `now` and remembers how much of it is left.
     pub(crate) fn pause(&mut self, head: &mut Head, now: Instant) {
         match self {
             Serializer::Unlimited => head.left = 0,
@@ -132,7 +133,7 @@ impl Serializer {
         head.done = Instant::FAR_FUTURE;
     }
 
-    /// The head leaves, at its time.
+    /// Accounts for the head when it leaves, at `head.done`.
     #[inline]
     pub(crate) fn depart(&mut self, head: &Head) {
         if let Serializer::Bucket(bucket) = self {
@@ -143,8 +144,8 @@ impl Serializer {
     }
 }
 
-/// A token bucket in the kernel's arithmetic (`psched_ratecfg_precompute`, `psched_l2t_ns`): a token is a nanosecond, and
-/// a frame costs its bytes · `mult` / 2^`shift` of them.
+/// A token bucket with the kernel's arithmetic (`psched_ratecfg_precompute`, `psched_l2t_ns`): a token is a nanosecond,
+/// and a frame costs bytes · `mult` / 2^`shift` tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     /// Bits per second.
@@ -160,7 +161,7 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     fn new(rate: u64, burst_bytes: u64, now: Instant) -> Self {
-        // Less than a byte per second counts as a byte per second, unless it is zero.
+        // A rate below one byte per second counts as one byte per second. For a rate of zero, `refill` adds nothing.
         let bytes_per_second = (rate / 8).max(1);
         let mut factor: u64 = 1_000_000_000;
         let mut shift = 0;
@@ -176,12 +177,13 @@ impl Bucket {
         bucket
     }
 
-    /// What a frame costs.
+    /// The cost of a frame, in tokens.
     fn cost_ns(&self, frame: Work) -> u64 {
         ((frame / PER_BYTE) * self.mult) >> self.shift
     }
 
-    /// Tokens come until `now`, up to the depth, or to `need_ns` where the depth was lowered under a waiting frame.
+    /// Adds the tokens earned until `now`, up to the depth. The limit is `need_ns` if that is more: the depth may have
+    /// been lowered below the cost of a frame that already waits.
     fn refill(&mut self, now: Instant, need_ns: u64) {
         let earned = if self.rate > 0 { now.since(self.at).as_nanos() } else { 0 };
         self.level_ns = self.level_ns.saturating_add(earned).min(self.depth_ns.max(need_ns));
@@ -189,7 +191,7 @@ impl Bucket {
     }
 }
 
-/// When `left` is done at `rate` bits per second, rounded up.
+/// The time at which `left`, begun at `now`, is done at `rate` bits per second, rounded up.
 #[inline]
 fn finish(now: Instant, left: Work, rate: u64) -> Instant {
     match (left, rate) {

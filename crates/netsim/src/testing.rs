@@ -1,9 +1,9 @@
-//! Frames and small helpers for the tests.
+//! Frames and helpers for the tests.
 
 use crate::{Ecn, Fate, Link, LinkOutput, Tagged};
 use pathweave_units::Instant;
 
-/// A frame with a number to know it by.
+/// A frame that the test recognises by its number.
 pub(crate) type Frame = Tagged<u32>;
 
 /// A frame of `length` bytes that is not ECN-capable.
@@ -11,14 +11,14 @@ pub(crate) fn frame(number: u32, length: u32) -> Frame {
     Tagged { tag: number, len_bytes: length, ecn: Ecn::NotEct, corrupted: false }
 }
 
-/// Steps a link from wake-up to wake-up until nothing is left.
+/// Polls a link at each of its wake-ups until nothing is left. Returns the outputs.
 #[track_caller]
 pub(crate) fn drain(link: &mut Link<Frame>) -> Vec<LinkOutput<Frame>> {
     drain_until(link, Instant::FAR_FUTURE)
 }
 
-/// Steps a link from wake-up to wake-up up to `end`; checks that nothing comes out before its time, and that no wake-up
-/// repeats without progress.
+/// Polls a link at each of its wake-ups up to `end`. Returns the outputs. Checks that no output comes before its time,
+/// and that each wake-up brings an output or a later wake-up.
 #[track_caller]
 pub(crate) fn drain_until(link: &mut Link<Frame>, end: Instant) -> Vec<LinkOutput<Frame>> {
     let mut outputs = Vec::new();

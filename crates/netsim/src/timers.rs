@@ -1,12 +1,12 @@
-//! The next event of each link, ordered by time and then by link, and the scheduled changes of links.
+//! Which link has the next event, and the scheduled changes of links.
 
 use crate::LinkChange;
 use crate::graph::LinkId;
 use pathweave_units::Instant;
 use std::collections::VecDeque;
 
-/// A tournament tree over the next event of each link. The earliest wins; of equals, the link with the lower index: a
-/// total order by stable keys. A change costs the logarithm of the number of links at most.
+/// A tournament tree over the times of each link's next event. The earliest time wins; if times are equal, the link
+/// with the lower index. A change takes at most logarithmic time in the number of links.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers {
     /// A complete binary tree: node `i` has the children `2 i` and `2 i + 1`, the root is 1, leaf `j` is
@@ -33,7 +33,7 @@ impl Timers {
         }
     }
 
-    /// Sets the time of a link's next event; [`Instant::FAR_FUTURE`]: none.
+    /// Sets the time of a link's next event; [`Instant::FAR_FUTURE`] if there is none.
     #[inline]
     pub(crate) fn set(&mut self, link: usize, at: Instant) {
         let mut node = self.leaves + link;
@@ -48,13 +48,13 @@ impl Timers {
         }
     }
 
-    /// Time of the first event.
+    /// Time of the earliest event.
     #[inline]
     pub(crate) fn first_time(&self) -> Instant {
         self.tree[1]
     }
 
-    /// The link whose event is first.
+    /// The link with the earliest event.
     #[inline]
     pub(crate) fn first_link(&self) -> usize {
         let mut node = 1;
@@ -69,15 +69,15 @@ impl Timers {
 /// A change of one link at a given time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScheduledChange {
-    /// When.
+    /// The time of the change.
     pub at: Instant,
-    /// Which link.
+    /// The link that changes.
     pub link: LinkId,
-    /// What.
+    /// The setting that changes, and its new value.
     pub change: LinkChange,
 }
 
-/// Changes to come, by time, then by link, then in the order they were added.
+/// The changes that are still to come, ordered by time, then by link, then in the order in which they were added.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     changes: VecDeque<ScheduledChange>,
@@ -90,11 +90,11 @@ impl Timeline {
         let place = self.changes.partition_point(|other| (other.at, other.link) <= key);
         self.changes.insert(place, change);
     }
-    /// Time of the first change; [`Instant::FAR_FUTURE`]: none.
+    /// Time of the first change; [`Instant::FAR_FUTURE`] if there is none.
     pub(crate) fn first_time(&self) -> Instant {
         self.changes.front().map_or(Instant::FAR_FUTURE, |change| change.at)
     }
-    /// Takes the first change.
+    /// Removes and returns the first change.
     pub(crate) fn pop(&mut self) -> Option<ScheduledChange> {
         self.changes.pop_front()
     }

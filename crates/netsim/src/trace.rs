@@ -1,14 +1,18 @@
-//! Links recorded as delivery opportunities, in mahimahi's format.
+//! Traces: links described as a list of delivery opportunities, in mahimahi's format.
 //!
 //! The format and its meaning are mahimahi's (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP",
-//! USENIX ATC 2015): one whole number of milliseconds a line, in non-decreasing order; each line is one opportunity to
-//! deliver 1500 bytes at that time, equal lines are several. The trace starts over at its last time, so that its period
-//! is that time. Small packets share an opportunity. A packet that is longer than what is left of one goes on in the
-//! next. What nobody uses is lost. A packet that arrives at the very time of an opportunity comes too late for it.
+//! USENIX ATC 2015):
 //!
-//! Mahimahi counts the packets that it reads from a TUN device, without a link-layer header (its own numbers are 1504
-//! and the packet with 4 bytes of TUN header). For frames that count their Ethernet header, an overhead of -14 bytes on
-//! the link leaves that out: a packet of 1500 bytes then fills one opportunity exactly.
+//! - Each line is a whole number of milliseconds, and lines do not decrease. A line is one opportunity to deliver 1500
+//!   bytes at that time; several equal lines are several opportunities.
+//! - The trace repeats. Its period is its last time.
+//! - Small packets share an opportunity. A packet that is longer than the rest of an opportunity continues in the next.
+//! - Opportunities that no packet uses are lost. A packet that arrives exactly at the time of an opportunity is too
+//!   late for it.
+//!
+//! Mahimahi counts packets as it reads them from a TUN device, without a link-layer header (in its code an opportunity
+//! has 1504 bytes, and each packet has 4 more bytes of TUN header). If frames here count their Ethernet header, give
+//! the link an overhead of -14 bytes: a packet of 1500 bytes then fills one opportunity exactly.
 
 use pathweave_units::{Bitrate, Duration, Instant};
 use std::fmt::Write as _;
@@ -19,44 +23,44 @@ mod cellular;
 
 pub use cellular::{Cellular, CellularError};
 
-/// What one delivery opportunity carries, in bytes.
+/// The bytes that one delivery opportunity can carry.
 pub const OPPORTUNITY_BYTES: u64 = 1500;
 
-/// A periodic list of delivery opportunities. Cheap to clone.
+/// A periodic list of delivery opportunities, which is cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Milliseconds from the start of a period; not empty, non-decreasing, the last above zero.
+    /// Times in milliseconds from the start of a period: not empty, not decreasing, the last one above zero.
     millis: Arc<[u32]>,
 }
 
 /// Why a text or a list is not a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TraceError {
-    /// No line at all.
+    /// There is no line.
     #[error("the trace is empty; expected at least one line with a number of milliseconds")]
     Empty,
-    /// A line that is not a whole number.
+    /// A line is not a whole number that fits 32 bits.
     #[error("line {line}: {value:?} is not a time; expected a whole number of milliseconds from 0 to {}", u32::MAX)]
     NotANumber {
-        /// From 1.
+        /// The line's number, from 1.
         line: usize,
-        /// What the line says.
+        /// The text of the line, at most 40 characters of it.
         value: String,
     },
-    /// A time before the one above it.
+    /// A time is less than the time on the line before.
     #[error("line {line}: {value} comes after {previous}; times must not decrease")]
     Decreasing {
-        /// From 1.
+        /// The line's number, from 1.
         line: usize,
         /// The time on this line, in milliseconds.
         value: u32,
-        /// The time on the line above.
+        /// The time on the line before, in milliseconds.
         previous: u32,
     },
     /// All times are zero, so the period would be zero too.
     #[error("line {line}: the last time is 0; it is the trace's period and must be at least 1 millisecond")]
     NoPeriod {
-        /// From 1.
+        /// The number of the last line, from 1.
         line: usize,
     },
 }
@@ -65,7 +69,7 @@ impl Trace {
     /// Reads mahimahi's text.
     ///
     /// # Errors
-    /// [`TraceError`], with the line, its text, and what is allowed.
+    /// If the text is not a trace. The error names the line, its text, and what is allowed.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut millis = Vec::with_capacity(text.len() / 5);
         for (i, line) in text.lines().enumerate() {
@@ -77,7 +81,7 @@ impl Trace {
         Trace::from_millis(millis)
     }
 
-    /// Opportunities at these times in milliseconds; line `i` of an error is the time with index `i - 1`.
+    /// A trace with opportunities at these times in milliseconds. Errors count times like lines, from 1.
     ///
     /// # Errors
     /// If the list is empty, decreases, or ends with zero.
@@ -109,13 +113,13 @@ impl Trace {
     pub fn millis(&self) -> &[u32] {
         &self.millis
     }
-    /// After this time it starts over.
+    /// The time after which the trace repeats.
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.millis.last().copied().map_or(1, u64::from))
     }
-    /// How many opportunities lie after `from` and up to `to`, both counted from the trace's start.
+    /// The number of opportunities after `from` and up to `to`, both measured from the trace's start.
     pub fn opportunities(&self, from: Duration, to: Duration) -> u64 {
-        // Opportunities at the period's very end count there; those at time zero of the next period follow at once.
+        // At the exact end of a period, both its last opportunities and those at time zero of the next period count.
         let up_to = |t: Duration| {
             let periods = t.as_nanos() / self.period().as_nanos();
             let rest = t.as_nanos() % self.period().as_nanos() / 1_000_000;
@@ -124,9 +128,9 @@ impl Trace {
         };
         up_to(to).saturating_sub(up_to(from))
     }
-    /// The same trace, starting at `offset`; what comes before that moves to the end of each period.
+    /// The same trace started at `offset`. The part before `offset` moves to the end of the period.
     ///
-    /// Times are whole milliseconds, and the last one is the period: the offset is moved on to the next opportunity.
+    /// The last time of a trace must be its period, so the cut is at the first opportunity at or after `offset`.
     pub fn rotated(&self, offset: Duration) -> Trace {
         let period = self.millis.last().copied().unwrap_or(1);
         let wanted = (offset.as_millis() % u64::from(period)) as u32;
@@ -136,19 +140,19 @@ impl Trace {
         let moved = after.iter().map(|m| m - cut).chain(before.iter().map(|m| m + (period - cut)));
         Trace { millis: moved.collect() }
     }
-    /// What the opportunities of a period carry, divided by the period.
+    /// The mean rate: what the opportunities of a period can carry, divided by the period.
     pub fn mean_rate(&self) -> Bitrate {
         let bits = self.millis.len() as u64 * OPPORTUNITY_BYTES * 8;
         Bitrate::from_bps(bits.saturating_mul(1000) / self.period().as_millis().max(1))
     }
 }
 
-/// At most the first 40 characters.
+/// The first 40 characters of a line, for an error.
 fn shown(line: &str) -> String {
     line.chars().take(40).collect()
 }
 
-/// A position in a trace that plays.
+/// A position in a trace that a link plays.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
     trace: Trace,
@@ -159,7 +163,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Plays `trace` from `start`.
+    /// The beginning of `trace`, which starts to play at `start`.
     pub(crate) fn new(trace: Trace, start: Instant) -> Self {
         Cursor { trace, base: start, index: 0 }
     }
@@ -177,7 +181,7 @@ impl Cursor {
         let base = self.base + self.trace.period().saturating_mul(index / length);
         base + Duration::from_millis(u64::from(self.trace.millis[(index % length) as usize]))
     }
-    /// Takes the next opportunity.
+    /// Uses up the next opportunity.
     pub(crate) fn take(&mut self) {
         self.index += 1;
         if self.index == self.trace.millis.len() {
@@ -185,7 +189,7 @@ impl Cursor {
             self.base += self.trace.period();
         }
     }
-    /// Gives up all opportunities up to `now`, `now` included, in logarithmic time.
+    /// Skips all opportunities up to and including `now`, in logarithmic time.
     pub(crate) fn skip_past(&mut self, now: Instant) {
         if self.next() > now {
             return;
@@ -194,7 +198,8 @@ impl Cursor {
         let periods = now.since(self.base).as_nanos() / period.as_nanos();
         self.base += period.saturating_mul(periods);
         let elapsed = now.since(self.base).as_millis();
-        // The last time is the period, and less than a period has elapsed: there is always one after `now`.
+        // The last time is the period, and less than a period has elapsed, so there is always an opportunity after
+        // `now`.
         self.index = self.trace.millis.partition_point(|&t| u64::from(t) <= elapsed);
     }
 }
@@ -225,7 +230,7 @@ mod tests {
     #[test]
     fn a_rotated_trace_goes_on_where_it_is_cut() {
         let whole = trace(&[0, 5, 5, 20]);
-        // Cut at 5: the rest of the first period, then what was before, with the period of 20 as before.
+        // The cut is at 5: first comes the rest of the period, then the part before the cut. The period stays 20.
         assert_eq!(whole.rotated(Duration::from_millis(3)).millis(), [15, 15, 20, 20]);
         assert_eq!(whole.rotated(Duration::from_millis(9)).millis(), [0, 5, 5, 20]);
         for offset in [0, 1, 5, 19, 20, 33] {

@@ -1,14 +1,44 @@
-//! The sans-IO Multipath TCP engine (RFC 8684).
+//! The Multipath TCP engine (RFC 8684).
 //!
-//! Nothing here does input or output, reads a clock or draws randomness of its own. A driver (the simulator, a TUN
-//! device) owns an [`Endpoint`] and calls it with four verbs:
+//! The engine does no input or output, reads no clock and draws no randomness of its own. A program around it owns an
+//! [`Endpoint`], which holds all connections of a host, and calls it in four ways:
 //!
-//! * `handle_*` takes input: a segment, a router's message, the passing of time;
-//! * commands are the application's: connect, write, read, close;
-//! * `poll_*` gives output: segments to send, the next timer, events for the application;
-//! * everything else is a getter.
+//! * `handle_*` gives it input: a segment, a router's message, the passing of time.
+//! * Commands come from the application: connect, write, read, close.
+//! * `poll_*` fetches its output: segments to send, the next timer, events for the application.
+//! * All other methods are getters.
 //!
-//! One mutation, then drain until every `poll_*` returns nothing.
+//! After each `handle_*` and each command, call every `poll_*` until it returns `None`. The crate `pathweave-driver`
+//! does this in a fixed order; its documentation has a whole program to copy. By hand, it looks like this:
+//!
+//! ```
+//! use pathweave_algorithms::Registry;
+//! use pathweave_proto::config::ConnectionConfig;
+//! use pathweave_proto::{ConnectionEvent, Endpoint, LocalAddress, Secrets};
+//! use pathweave_units::Instant;
+//!
+//! // A client and a server. Real programs take the secret bytes from the operating system.
+//! let [mut client, mut server] = [[1; 32], [2; 32]].map(|seed| Endpoint::new(Secrets::new(seed)));
+//! let registry = Registry::builtin();
+//! let (scheduler, controller) = (registry.choose_scheduler("minrtt", &[])?, registry.choose_controller("lia", &[])?);
+//! let config = ConnectionConfig::new(scheduler, controller);
+//! let local = |address: &str| LocalAddress { address: address.parse().unwrap(), meta: Default::default() };
+//!
+//! let now = Instant::ZERO;
+//! server.listen_and_accept("10.0.0.2:80".parse()?, config.clone(), &[local("10.0.0.2")])?;
+//! let (from, to) = ("10.0.0.1:0".parse()?, "10.0.0.2:80".parse()?);
+//! let connection = client.connect(now, from, to, config, &[local("10.0.0.1")])?;
+//!
+//! // The network: each segment arrives at once.
+//! while let Some(transmit) = client.poll_transmit(now, 1) {
+//!     server.handle_segment(now, transmit.ecn, &transmit.segment);
+//!     while let Some(transmit) = server.poll_transmit(now, 1) {
+//!         client.handle_segment(now, transmit.ecn, &transmit.segment);
+//!     }
+//! }
+//! assert_eq!(client.poll_event(), Some((connection, ConnectionEvent::Connected)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod address_pair;
 pub mod config;

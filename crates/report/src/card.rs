@@ -11,11 +11,11 @@ use std::fmt::Write;
 pub struct About {
     /// The scenario's name.
     pub scenario: String,
-    /// What it shows, in a line or two.
+    /// One or two lines that say what the scenario shows.
     pub description: String,
-    /// Where it comes from.
+    /// The scenario's source.
     pub source: String,
-    /// How `pathweave explain` is called for it, without the scheduler and the seed; empty if unknown.
+    /// The call of `pathweave explain` for the scenario, without the scheduler and the seed; empty if unknown.
     pub command: String,
     /// The explanation page that is written beside the page, if there is one.
     pub explanation: Option<ExplanationLink>,
@@ -112,7 +112,7 @@ fn card(scenario: &Scenario) -> String {
     out
 }
 
-/// Whether a link does anything that is worth a line. Links that only delay, as on most ways back, have no line.
+/// Whether a link has a line in the table: unless it only delays packets, as most ways back do.
 fn shapes(link: &Link) -> bool {
     link.written("rate").is_some_and(|r| r != "unlimited") || !others(link).is_empty() || loses(link)
 }
@@ -121,7 +121,7 @@ fn loses(link: &Link) -> bool {
     link.written("loss").is_some_and(|l| l != "0")
 }
 
-/// `wlan` for the way from the client, `wlan, back` for the other one.
+/// A link's name for people: `wlan` for the way from the client, `wlan, back` for the way back.
 fn direction(name: &str) -> String {
     match name.rsplit_once('.') {
         Some((base, "down")) => format!("{base}, back"),
@@ -130,7 +130,7 @@ fn direction(name: &str) -> String {
     }
 }
 
-/// What else a link does to packets.
+/// The text for a link's other effects on packets.
 fn others(link: &Link) -> String {
     let mut parts = Vec::new();
     for (key, word, usual) in [
@@ -208,7 +208,8 @@ fn readable(key: &str, value: &str) -> String {
     }
 }
 
-/// Nodes from left to right by their distance from the first client, and the links between them.
+/// The drawing of the topology: nodes from left to right by their distance from the first client, and the links between
+/// them.
 fn topology(scenario: &Scenario) -> String {
     const WIDTH: f64 = 640.0;
     let Some(first) = scenario.paths.first() else { return String::new() };

@@ -1,6 +1,6 @@
-//! Numbers for people.
+//! Numbers as text for people.
 
-/// Three significant digits, no more than two after the point: `0.04`, `9.12`, `48.1`, `1203`.
+/// A number with three significant digits, but at most two after the point: `0.04`, `9.12`, `48.1`, `1203`.
 pub fn short(x: f64) -> String {
     match x.abs() {
         a if a >= 99.95 => format!("{x:.0}"),
@@ -9,23 +9,23 @@ pub fn short(x: f64) -> String {
     }
 }
 
-/// As [`short`], with its sign; the minus is the one of the keyboard, which other programs read.
+/// Like [`short`], with a sign. The minus is ASCII, so that other programs can read it.
 pub(crate) fn signed(x: f64) -> String {
     let text = short(x);
     if text.starts_with('-') { text } else { format!("+{text}") }
 }
 
-/// One digit after the point under 100, as in a sentence.
+/// A number for a sentence: one digit after the point from 1 to 100, otherwise like [`short`].
 pub(crate) fn spoken(x: f64) -> String {
     if x.abs() >= 99.95 || x.abs() < 0.95 { short(x) } else { format!("{x:.1}") }
 }
 
-/// A mean count: whole where it is one or large.
+/// A mean count: without a fraction if it is whole or at least 100, otherwise with one digit after the point.
 pub(crate) fn count(x: f64) -> String {
     if x >= 99.95 || x.fract() == 0.0 { format!("{x:.0}") } else { format!("{x:.1}") }
 }
 
-/// Bytes as KB (1000 bytes).
+/// A number of bytes in KB (1000 bytes), without the unit.
 pub(crate) fn kilobytes(bytes: f64) -> String {
     match bytes / 1000.0 {
         kb if kb >= 9.95 || kb == 0.0 => format!("{kb:.0}"),
@@ -33,7 +33,7 @@ pub(crate) fn kilobytes(bytes: f64) -> String {
     }
 }
 
-/// Bytes with three digits and their unit: `850 B`, `2.85 KB`, `16.5 MB` (powers of 1000).
+/// A number of bytes with three digits and a unit: `850 B`, `2.85 KB`, `16.5 MB` (powers of 1000).
 pub(crate) fn bytes(n: u64) -> String {
     let x = n as f64;
     match n {

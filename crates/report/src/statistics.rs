@@ -1,4 +1,4 @@
-//! The few statistics that a handful of seeds allows: a value over the seeds, and how far two rows are apart, seed by seed.
+//! Statistics over a few seeds: a value with its interval, and the difference of two rows, seed by seed.
 
 use pathweave_lab::results::RunResult;
 
@@ -9,15 +9,16 @@ pub struct Estimate {
     pub mean: f64,
     /// The median.
     pub median: f64,
-    /// The 95 % confidence interval of the mean by Student's t: mean ± t(0.975, n − 1) · s / √n. Nothing with a single run. It
-    /// assumes independent seeds and a mean that is about normal; where all runs are equal its width is 0.
+    /// The 95 % confidence interval of the mean by Student's t: mean ± t(0.975, n − 1) · s / √n. `None` with a single
+    /// run. It assumes independent seeds and a mean that is about normally distributed. If all runs are equal, its
+    /// width is 0.
     pub interval: Option<(f64, f64)>,
-    /// How many runs.
+    /// The number of runs.
     pub count: usize,
 }
 
 impl Estimate {
-    /// Of `values`; nothing when there are none.
+    /// Summarises `values`; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let n = values.len();
         if n == 0 {
@@ -38,19 +39,19 @@ impl Estimate {
     }
 }
 
-/// In ascending order.
+/// The values in ascending order.
 pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values
 }
 
-/// The `p` quantile of values in any order, linear between neighbours; 0 of none.
+/// The `p` quantile of values in any order, linear between neighbours; 0 if there are none.
 pub fn quantile_of(values: &[f64], p: f64) -> f64 {
     quantile(&sorted(values), p)
 }
 
-/// The `p` quantile of ascending values, linear between neighbours; 0 of none.
+/// The `p` quantile of ascending values, linear between neighbours; 0 if there are none.
 pub(crate) fn quantile(ascending: &[f64], p: f64) -> f64 {
     let Some(last) = ascending.len().checked_sub(1) else { return 0.0 };
     let place = p * last as f64;
@@ -59,8 +60,8 @@ pub(crate) fn quantile(ascending: &[f64], p: f64) -> f64 {
     ascending[below] + (ascending[above] - ascending[below]) * (place - below as f64)
 }
 
-/// The 0.975 quantile of Student's distribution: a table to 30 degrees of freedom, then its expansion around the normal
-/// distribution (Abramowitz and Stegun 26.7.5), which is exact to four digits there.
+/// The 0.975 quantile of Student's distribution: from a table up to 30 degrees of freedom, beyond that by its expansion
+/// around the normal distribution (Abramowitz and Stegun 26.7.5), which is exact to four digits there.
 fn student_t(degrees: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
@@ -74,21 +75,24 @@ fn student_t(degrees: usize) -> f64 {
     z + (z3 + z) / (4.0 * n) + (5.0 * z3 * z * z + 16.0 * z3 + 3.0 * z) / (96.0 * n * n)
 }
 
-/// Differences that stay within this part of the values are the same number, written twice by floating point.
+/// Differences smaller than this fraction of the values come only from rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// A value minus a reference's, over the seeds that both have. Runs of one seed share the network's random numbers, so most of the
-/// spread between the seeds is in both and cancels; an interval of each mean by itself would hide that.
+/// The difference between a value and a reference's value, seed by seed. Runs of one seed share the network's random
+/// numbers, so most of the spread between seeds is in both and cancels. Separate intervals of the two means would hide
+/// that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// Mean and 95 % interval of the differences by seed (Student's t). Negative where the value is the smaller one.
+    /// Mean and 95 % interval of the differences by seed (Student's t). A difference is negative if the value is
+    /// smaller.
     pub estimate: Estimate,
-    /// The difference is the same with every seed, of which there are several: there is no spread to make an interval of.
+    /// The difference is the same with every seed, of which there are several: there is no spread to make an interval
+    /// of.
     pub same_on_every_seed: bool,
 }
 
 impl Difference {
-    /// Of pairs of a value and the reference's; `None` if there are none.
+    /// The difference over pairs of a value and the reference's value; `None` if there are none.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let differences: Vec<f64> = pairs.iter().map(|(x, y)| x - y).collect();
         let estimate = Estimate::of(&differences)?;
@@ -102,7 +106,8 @@ impl Difference {
         self.estimate.mean
     }
 
-    /// The 95 % interval: a point where the difference is the same with every seed; nothing with a single seed.
+    /// The 95 % interval of the difference. It is a single point if the difference is the same with every seed, and
+    /// `None` with a single seed.
     pub fn bounds(&self) -> Option<(f64, f64)> {
         let bounds = self.estimate.interval?;
         Some(if self.same_on_every_seed { (self.mean(), self.mean()) } else { bounds })

@@ -29,7 +29,7 @@ pub(crate) fn headline(explanation: &Explanation) -> String {
 
 const INDENT: &str = "            ";
 
-/// One thing that happened, in lines.
+/// Writes an entry of the timeline as lines.
 pub(crate) fn happened(out: &mut String, what: &What, widest: usize) {
     match what {
         What::Decision { saw, verdict, reason, outcome } => {
@@ -52,7 +52,7 @@ pub(crate) fn happened(out: &mut String, what: &What, widest: usize) {
     }
 }
 
-/// What is full, and who holds it up.
+/// The text for a full window or buffer, with the paths that carry its first byte.
 pub(crate) fn blocked_text(by: Limit, holders: &[Named]) -> String {
     let full = match by {
         Limit::SendWindow => "the send window is full",
@@ -65,7 +65,7 @@ pub(crate) fn blocked_text(by: Limit, holders: &[Named]) -> String {
     }
 }
 
-/// What the scheduler answered.
+/// The text for a scheduler's decision.
 pub(crate) fn verdict_text(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Assign { subflow, range, queue } => {
@@ -80,7 +80,7 @@ pub(crate) fn verdict_text(verdict: &Verdict) -> String {
     }
 }
 
-/// What the connection made of it, where that is not what was asked for.
+/// The text for what the connection did, if it differs from the decision.
 pub(crate) fn outcome_text(verdict: &Verdict, outcome: &Outcome) -> Option<String> {
     let given = |g: &GivenEntry| format!("{} on {}", data(g.range), g.subflow.path);
     match outcome {
@@ -130,7 +130,7 @@ fn saw_text(out: &mut String, saw: &SawEntry, widest: usize) {
     );
 }
 
-/// A range of the stream: `DSN 1,234,567 to 1,237,400 (2.83 KB)`.
+/// The text for a range of the stream: `DSN 1,234,567 to 1,237,400 (2.83 KB)`.
 pub(crate) fn data([start, end]: [u64; 2]) -> String {
     format!("DSN {} to {} ({})", grouped(start), grouped(end), bytes(end.saturating_sub(start)))
 }
@@ -147,16 +147,16 @@ fn grouped(n: u64) -> String {
     out
 }
 
-/// How often a rule decided, and the data that it moved.
+/// The decisions by one rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Times.
+    /// The number of decisions.
     pub(crate) count: usize,
     /// Bytes given to a subflow.
     pub(crate) bytes: u64,
 }
 
-/// By verdict and rule, the most frequent first.
+/// The tallies by verdict and rule, the most frequent first.
 pub(crate) fn by_rule(entries: &[Entry]) -> Vec<((String, String), Tally)> {
     let mut tallies: BTreeMap<(String, String), Tally> = BTreeMap::new();
     for entry in entries {
@@ -184,7 +184,7 @@ pub(crate) fn by_rule(entries: &[Entry]) -> Vec<((String, String), Tally)> {
     all
 }
 
-/// A rule without the braces around its terms and their units.
+/// A rule with `…` in place of each term in braces.
 fn plain_rule(rule: &str) -> String {
     let mut out = String::new();
     for (i, part) in rule.split(['{', '}']).enumerate() {

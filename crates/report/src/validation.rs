@@ -1,4 +1,4 @@
-//! Pictures of a validation: ours against Linux.
+//! Pictures of a validation: simulated results beside Linux's.
 
 use core::fmt::Write;
 use pathweave_lab::validation::Comparison;
@@ -8,8 +8,8 @@ const MPTCP: &str = "#d1601c";
 const LINE: &str = "#b8bcc2";
 const TEXT: &str = "#30343a";
 
-/// One circle for each scenario: Linux's median to the right, ours upwards, both logarithmic; goodput and completion time apart.
-/// On the diagonal they are equal; the band is 5 % to either side.
+/// Two panels, for goodput and for completion time, with a circle for each scenario: Linux's median on the horizontal
+/// axis, ours on the vertical one, both logarithmic. On the diagonal both are equal; the band is 5 % to either side.
 pub fn agreement_svg(all: &[Comparison]) -> String {
     let (size, gap) = (380.0, 70.0);
     let (width, height) = (2.0 * size + 3.0 * gap, size + 2.0 * gap);
@@ -58,7 +58,7 @@ fn legend(svg: &mut String, x: f64, y: f64) {
     }
 }
 
-/// Decades that hold all values.
+/// The range of whole decades that holds all values.
 fn decades(of: &[&Comparison]) -> (f64, f64) {
     let values = || of.iter().flat_map(|c| [c.linux.median, c.ours.median]);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
@@ -140,8 +140,8 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// One bar for each MPTCP scenario, and for each other one that differs by at least 1 %: how much ours is above Linux, in per cent.
-/// The thin line is the middle half of Linux's runs around its median. Bars end at ± 30 %.
+/// A bar for each MPTCP scenario, and for each other scenario that differs by at least 1 %. It shows how far ours is
+/// above Linux, in per cent, cut at ± 30 %. The thin line is the middle half of Linux's runs around its median.
 pub fn differences_svg(all: &[Comparison]) -> String {
     let shown: Vec<&Comparison> =
         all.iter().filter(|c| is_drawable(c) && (c.class.mptcp || c.difference().abs() >= 0.01)).collect();

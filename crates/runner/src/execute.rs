@@ -1,4 +1,5 @@
-//! Makes runs: each in the simulator, all of them spread over threads, their lines of JSON written as soon as possible.
+//! Makes the runs of a plan: in the simulator, spread over threads. Their lines of JSON are written as soon as
+//! possible.
 
 use crate::failure::{Failure, caught};
 use crate::plan::Plan;
@@ -14,18 +15,18 @@ use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Looks on while runs are made, from any of their threads.
+/// An observer of the progress, called from any of the threads that make runs.
 pub trait Watch: Sync {
-    /// Whether somebody asked to stop: no further run is begun.
+    /// Whether to stop. Then no further run is begun.
     fn stop(&self) -> bool {
         false
     }
 
-    /// One more run is finished.
+    /// Called when one more run is finished.
     fn finished_one(&self) {}
 }
 
-/// No observer.
+/// An observer that does nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct NoWatch;
 
@@ -34,15 +35,14 @@ impl Watch for NoWatch {}
 /// The results of the runs.
 #[derive(Debug)]
 pub struct Outcome {
-    /// In the order of plans, variants and seeds, for any number of threads.
+    /// The results in the order of plans, variants and seeds, whatever the number of threads.
     pub results: Vec<RunResult>,
-    /// How many runs were planned: more than there are results if somebody asked to stop before the end.
+    /// The number of planned runs. It exceeds the number of results if [`Watch::stop`] ended the runs early.
     pub planned: usize,
 }
 
-/// Makes all runs and writes a line of JSON for each to `lines`, in the order of the plan and as soon as it is known. A run that
-/// panics is a failed run. `prepare` gets each simulation before
-/// it runs.
+/// Makes all runs and writes a line of JSON for each to `lines`, in the order of the plan, as soon as the line is
+/// known. A run that panics is a failed run. `prepare` is called with each simulation before it runs.
 ///
 /// # Errors
 /// If a line cannot be written.
@@ -76,8 +76,8 @@ pub fn execute(
         }
         baselines_of.extend(runs[start..].iter().map(|run| baselines.get(&run.seed).cloned().unwrap_or_default()));
     }
-    // Seed by seed, so that what is finished after a stop can be compared, and plain TCP first, so that a line's aggregation benefit
-    // is known when its run is done.
+    // The order is seed by seed, so that the finished runs can be compared after a stop. For each seed plain TCP runs
+    // first, so that a line's aggregation benefit is known when its run is done.
     let is_baseline = |i: usize| matches!(runs[i].variant, Variant::PlainTcp(_));
     let mut order: Vec<usize> = (0..runs.len()).collect();
     order.sort_by_key(|i| (plan_of[*i], runs[*i].seed, !is_baseline(*i)));
@@ -112,7 +112,7 @@ struct Lines<'a> {
     /// The plain TCP runs of each run's scenario and seed.
     baselines_of: Vec<Vec<usize>>,
     results: Vec<Option<RunResult>>,
-    /// The first that is not written yet.
+    /// The first result that is not written yet.
     next: usize,
     out: Option<&'a mut (dyn Write + Send)>,
     error: Option<io::Error>,
@@ -146,7 +146,7 @@ impl Lines<'_> {
         self.error = written.err();
     }
 
-    /// All that is done; after an interruption there are gaps.
+    /// Writes the lines that are left, and returns all results. After an early stop some are missing.
     fn finish(mut self) -> Result<Vec<RunResult>, Failure> {
         for i in self.next..self.results.len() {
             self.write(i);
@@ -158,7 +158,7 @@ impl Lines<'_> {
     }
 }
 
-/// Does `one` with every item, on `jobs` threads, in any order; the results are in the order of the items.
+/// Calls `one` with every item on `jobs` threads, in any order. The results are in the order of the items.
 ///
 /// # Errors
 /// If threads cannot be made.
@@ -179,14 +179,14 @@ pub fn spread<T: Sync, R: Send>(
     Ok(pool.install(|| items.par_iter().with_max_len(1).map(counted).collect()))
 }
 
-/// One run that is to be made.
+/// One run to be made.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     /// The scenario's file with every override.
     pub document: &'a Document,
-    /// The document as it is for this variant.
+    /// The document's scenario for this variant.
     pub scenario: &'a Scenario,
-    /// A scheduler, or plain TCP on a path.
+    /// The variant: a scheduler, or plain TCP on a path.
     pub variant: &'a Variant,
     /// The seed.
     pub seed: u64,
@@ -194,19 +194,19 @@ pub struct Run<'a> {
     pub registry: &'a Registry,
     /// The files that the scenario names.
     pub files: &'a (dyn Files + Sync),
-    /// What is done with the simulation before it runs: a capture is asked for, say. Results do not depend on it.
+    /// Called with the simulation before it runs, for example to record a capture. Results do not depend on it.
     pub prepare: Option<&'a Prepare<'a>>,
     /// The run's number in the order of its plan.
     pub number: usize,
 }
 
-/// Prepares the simulation of the run with this number.
+/// A function that prepares the simulation of the run with this number.
 pub type Prepare<'a> = dyn Fn(usize, &mut Simulation) + Sync + 'a;
 
-/// Makes runs.
+/// A function that makes a run.
 pub type Engine = dyn Fn(&Run<'_>) -> RunResult + Sync;
 
-/// Runs in the simulator. Mistakes in the input were found when the plan was made.
+/// Makes a run in the simulator. Mistakes in the input were found when the plan was made.
 pub fn simulate(run: &Run<'_>) -> RunResult {
     let result = run_watched(run.document, run.variant, run.seed, run.registry, run.files, |simulation| {
         if let Some(prepare) = run.prepare {

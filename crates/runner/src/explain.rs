@@ -1,4 +1,4 @@
-//! The decisions of one run, of a scenario that was opened.
+//! The decisions of one run of an opened scenario, for `pathweave explain`.
 
 use crate::failure::Failure;
 use crate::plan::Traces;
@@ -9,26 +9,26 @@ use pathweave_lab::scenario::{Scenario, ScenarioError, SchedulerSpec, Variant};
 use pathweave_proto::parameter::parse_time;
 use pathweave_units::{Duration, Instant};
 
-/// How much is shown if no end is given.
+/// The time that is shown if no end is given.
 const DEFAULT_SPAN: Duration = Duration::from_millis(200);
 
-/// What is explained.
+/// The run and the time whose decisions are explained.
 #[derive(Clone, Debug)]
 pub struct Explained<'a> {
     /// The scheduler, with parameters after colons.
     pub scheduler: &'a str,
     /// The run's seed.
     pub seed: u64,
-    /// The first time, such as `2s`; without it the start of the run.
+    /// The first time, such as `2s`; by default the start of the run.
     pub from: Option<&'a str>,
-    /// The last time; without it 200 ms after the first.
+    /// The last time; by default 200 ms after the first.
     pub to: Option<&'a str>,
 }
 
-/// Makes the run, and gives every decision between the two times, of which there is one at least.
+/// Makes the run, and returns every decision between the two times.
 ///
 /// # Errors
-/// If the scheduler, the scenario or the times are wrong, or nothing was decided in between.
+/// If the scheduler, the scenario or the times are wrong, or if there is no decision between the times.
 pub fn explanation(source: &Source, what: &Explained<'_>, registry: &Registry) -> Result<Explanation, Failure> {
     let spec = SchedulerSpec::parse(what.scheduler).and_then(|spec| spec.check(registry).map(|()| spec));
     let spec = spec.map_err(|error| ScenarioError { file: "--scheduler".into(), ..error })?;
@@ -47,7 +47,7 @@ pub fn explanation(source: &Source, what: &Explained<'_>, registry: &Registry) -
     Ok(explanation)
 }
 
-/// The times that are asked for, checked.
+/// The requested times, after checks.
 fn span(from: Option<&str>, to: Option<&str>, scenario: &Scenario) -> Result<(Instant, Instant), Failure> {
     let time = |name: &str, text: Option<&str>| match text {
         None => Ok(None),

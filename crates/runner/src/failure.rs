@@ -1,21 +1,21 @@
-//! What ends work early: wrong input, output that cannot be written, and panics inside a run. Panics are reported with
-//! their place in the code and with whose fault they are.
+//! Failures that end the work early: wrong input, output that cannot be written, and panics inside a run. A panic is
+//! reported with its place in the code, and with who is to blame: a scheduler or Pathweave.
 
 use pathweave_lab::scenario::ScenarioError;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{fmt, io};
 
-/// Why work ends early.
+/// Why the work ends early.
 #[derive(Debug)]
 pub enum Failure {
-    /// A wrong place in a scenario, an override or a scheduler's entry.
+    /// A mistake in a scenario, in an override, or in the name of a scheduler.
     Scenario(Box<ScenarioError>),
     /// Other wrong input.
     Input(String),
-    /// Something could not be written.
+    /// Output could not be written.
     Output(String),
-    /// The reader of our output is gone.
+    /// The reader of the output has closed it.
     Closed,
 }
 
@@ -26,7 +26,7 @@ impl From<ScenarioError> for Failure {
 }
 
 impl Failure {
-    /// From an error while writing to `what`.
+    /// Turns an error while writing to `what` into a failure.
     pub fn writing(what: impl fmt::Display) -> impl FnOnce(io::Error) -> Failure {
         move |error| match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::Closed,
@@ -53,11 +53,11 @@ const OURS: [&str; 9] = [
     "crates/cli/src/",
 ];
 
-/// What a scheduler in another language panics with when it fails: a message that needs no further explanation.
+/// The panic of a scheduler in another language that has failed. Its message needs no further explanation.
 #[derive(Debug)]
 pub struct SchedulerFault(pub String);
 
-/// Makes panics store their place for [`caught`] to report, instead of writing a message to standard error.
+/// Makes panics store their place in the code for [`caught`], instead of writing a message to standard error.
 pub fn remember_places() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|l| (l.file().replace('\\', "/"), l.line()));
@@ -65,10 +65,10 @@ pub fn remember_places() {
     }));
 }
 
-/// The value of `work`.
+/// Calls `work` and returns its value. `scheduler` is the name of the scheduler that runs.
 ///
 /// # Errors
-/// The message for its panic. `scheduler` is the one that runs.
+/// If `work` panics; the error is a message for people.
 pub fn caught<R>(scheduler: &str, work: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         if let Some(SchedulerFault(message)) = panic.downcast_ref() {
@@ -86,7 +86,7 @@ pub fn caught<R>(scheduler: &str, work: impl FnOnce() -> R) -> Result<R, String>
     })
 }
 
-/// Whether a source file belongs to a scheduler: one of ours, or anything outside of Pathweave and of the libraries that it uses.
+/// Whether a source file belongs to a scheduler: a built-in one, or a file that is neither Pathweave's nor a library's.
 fn is_a_schedulers(file: &str) -> bool {
     let library = file.contains("/registry/src/") || file.starts_with("/rustc/") || file.contains("/library/");
     file.contains("crates/algorithms/src/schedulers/") || !(library || OURS.iter().any(|part| file.contains(part)))

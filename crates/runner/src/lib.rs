@@ -1,7 +1,8 @@
 //! From names and files to runs on threads: what the command and the Python package have in common.
 //!
-//! [`open`] finds a scenario, [`plans`] checks everything that is to be run, [`execute`] makes the runs and keeps those that are finished
-//! when somebody asks to [stop](Watch::stop). The terminal, its progress bar and its signals are the command's.
+//! [`open`] finds a scenario, [`plans`] checks everything that is to be run, and [`execute`] makes the runs. If
+//! [`Watch::stop`] ends them early, the finished runs are kept. Terminal, progress bar and signals belong to the
+//! command.
 
 mod execute;
 mod explain;

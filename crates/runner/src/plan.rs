@@ -1,4 +1,4 @@
-//! From names and files to a plan of runs, with every mistake found before the first run.
+//! Turns names and files into a plan of runs, and finds every mistake before the first run.
 
 use crate::failure::Failure;
 use pathweave_algorithms::Registry;
@@ -12,60 +12,61 @@ use std::path::{Path, PathBuf};
 /// The scenario that is run if none is named.
 pub const DEFAULT_SCENARIO: &str = "wifi-lte";
 
-/// The schedulers that are run if none are named: Linux' own, the simple rules, one for each idea against blocked receivers, and ours.
-/// Schedulers that are not built in are added.
+/// The schedulers that are run if none are named: Linux's own, the simple rules, one for each idea against blocked
+/// receivers, and `weave`. Schedulers of the registry that are not built in are run too.
 pub const TELLING: [&str; 10] =
     ["minrtt", "linux", "roundrobin", "redundant", "blest", "ecf", "cp", "dpsaf", "rems", "weave"];
 
-/// A scenario that was opened.
+/// An opened scenario.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What it was asked for by: the name of a built-in scenario, or a file.
+    /// The argument that named it: the name of a built-in scenario, or a file.
     pub argument: String,
-    /// Its file with all overrides.
+    /// The scenario's text with all overrides.
     pub document: Document,
-    /// The folder of its file; nothing for built-in ones.
+    /// The folder of the scenario's file; `None` for built-in scenarios.
     pub folder: Option<PathBuf>,
 }
 
-/// What is run on every scenario.
+/// The runs to make on every scenario.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Schedulers, separated by commas, or `all`; without it [`TELLING`] and those that are not built in.
+    /// Schedulers, separated by commas, or `all`; by default [`TELLING`] and those that are not built in.
     pub schedulers: Option<String>,
-    /// The row that the others are compared with. It is run even if `schedulers` does not name it.
+    /// The row that the others are compared with; it is run even if `schedulers` does not name it.
     pub against: Option<String>,
-    /// The scheduler whose time is explained. It is run even if `schedulers` does not name it.
+    /// The scheduler whose time is explained; it is run even if `schedulers` does not name it.
     pub why: Option<String>,
     /// The seeds of each scheduler.
     pub seeds: Vec<u64>,
 }
 
-/// One scenario with all that is run on it.
+/// One scenario with all runs on it.
 #[derive(Debug)]
 pub struct Plan {
-    /// Its name.
+    /// The scenario's name.
     pub name: String,
-    /// What it was asked for by: the name of a built-in scenario, or a file.
+    /// The argument that named it: the name of a built-in scenario, or a file.
     pub argument: String,
-    /// Its file with all overrides.
+    /// The scenario's text with all overrides.
     pub document: Document,
-    /// The files that it names.
+    /// The files that the scenario names.
     pub traces: Traces,
-    /// Each is a scheduler or plain TCP on a path, with the scenario for it.
+    /// The variants, each a scheduler or plain TCP on a path, with the scenario for it.
     pub variants: Vec<(Variant, Scenario)>,
-    /// The seeds of each.
+    /// The seeds of each variant.
     pub seeds: Vec<u64>,
 }
 
 impl Plan {
-    /// How many schedulers there are among the variants.
+    /// The number of schedulers among the variants.
     pub fn schedulers(&self) -> usize {
         self.variants.iter().filter(|(variant, _)| matches!(variant, Variant::Scheduler(_))).count()
     }
 }
 
-/// All scenarios in the order given; schedulers in the order given, then plain TCP on path 0, 1, ...
+/// Checks everything and makes the plans, one for each scenario, in the given order. The variants of a plan are the
+/// schedulers in the given order, then plain TCP on path 0, 1, ...
 ///
 /// # Errors
 /// At the first mistake in the request, in a scenario, or in a file that it names.
@@ -126,10 +127,10 @@ pub fn plans(
     Ok(plans)
 }
 
-/// Builds the simulation once, so that mistakes in a trace are found before all runs.
+/// Builds the simulation once, so that mistakes in a trace are found before the first run.
 ///
 /// # Errors
-/// What is wrong with it.
+/// If the simulation cannot be built.
 pub fn check(scenario: &Scenario, document: &Document, registry: &Registry, traces: &Traces) -> Result<(), Failure> {
     let Err(error) = Simulation::new(scenario, 1, registry, traces) else { return Ok(()) };
     let in_trace = |name: &&str| error.message.starts_with(&format!("{name}: "));
@@ -139,10 +140,10 @@ pub fn check(scenario: &Scenario, document: &Document, registry: &Registry, trac
     }
 }
 
-/// A built-in scenario or a file, and the folder of the file.
+/// Opens a built-in scenario or a file.
 ///
 /// # Errors
-/// If there is no such file, or it is not valid TOML.
+/// If there is no such scenario or file, or if the file is not valid TOML.
 pub fn open(name: &str) -> Result<Source, Failure> {
     let source = |document, folder: Option<&Path>| Source {
         argument: name.to_owned(),
@@ -178,7 +179,7 @@ fn telling(registry: &Registry) -> Vec<SchedulerSpec> {
     own.into_iter().chain(list).collect()
 }
 
-/// Adds what `--against` or `--why` names, if it is a scheduler and not plain TCP.
+/// Adds the scheduler that `--against` or `--why` names, unless it is plain TCP.
 fn add_named(
     option: &str,
     name: &str,
@@ -193,10 +194,10 @@ fn add_named(
     Ok(())
 }
 
-/// The entries of `--schedulers`, each once.
+/// The schedulers that `--schedulers` names, each once.
 ///
 /// # Errors
-/// If an entry is wrong, or there is none.
+/// If an entry is wrong, or if there is none.
 pub fn chosen(list: &str, registry: &Registry) -> Result<Vec<SchedulerSpec>, Failure> {
     let mut specs: Vec<SchedulerSpec> = Vec::new();
     for entry in list.split(',').map(str::trim).filter(|e| !e.is_empty()) {
@@ -221,21 +222,22 @@ pub fn chosen(list: &str, registry: &Registry) -> Result<Vec<SchedulerSpec>, Fai
 /// The files that one scenario names.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Traces {
-    /// Where the scenario's file is; nothing for built-in ones.
+    /// The folder of the scenario's file; `None` for built-in scenarios.
     folder: Option<PathBuf>,
     read: BTreeMap<String, String>,
 }
 
 impl Traces {
-    /// None yet; names are relative to the folder of the scenario's file, then to the current one.
+    /// No files yet. Names are relative to the folder of the scenario's file; if there is no such file, to the current
+    /// folder.
     pub fn new(folder: Option<&Path>) -> Self {
         Traces { folder: folder.map(Path::to_owned), read: BTreeMap::new() }
     }
 
-    /// Reads what `scenario` needs.
+    /// Reads the files that `scenario` names.
     ///
     /// # Errors
-    /// Name of the first file that cannot be read, and why.
+    /// If a file cannot be read: its name, and the reason.
     pub fn load(&mut self, scenario: &Scenario) -> Result<(), (String, String)> {
         for name in scenario.trace_files() {
             if !self.read.contains_key(name) {

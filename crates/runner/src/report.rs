@@ -10,11 +10,11 @@ use pathweave_report::{About, Comparison, ExplanationLink, explain_page, explain
 use pathweave_units::{Duration, Instant};
 use std::path::{Path, PathBuf};
 
-/// How much of the run an explanation page shows, from the start of the measured time.
+/// The time that an explanation page shows, from the start of the measured time.
 const EXPLAINED: Duration = Duration::from_secs(1);
 
-/// Writes the page and, beside it, a page with the decisions of each scheduler whose time is explained below the table. Returns
-/// the paths of the explanation pages.
+/// Writes the page and, beside it, a page with the decisions of each scheduler whose time is explained below the table.
+/// Returns the paths of the explanation pages.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -44,7 +44,8 @@ pub fn write_pages(
     Ok(written)
 }
 
-/// How `pathweave explain` is called for the start of the measured time of a scenario, without the scheduler and the seed.
+/// How `pathweave explain` is called for the start of the measured time of a scenario, without the scheduler and the
+/// seed.
 fn command(plan: &Plan, scenario: &Scenario) -> String {
     let mut words = vec!["pathweave explain".to_owned(), quoted(&plan.argument)];
     words.extend(
@@ -56,14 +57,14 @@ fn command(plan: &Plan, scenario: &Scenario) -> String {
     words.join(" ")
 }
 
-/// For a shell: in single quotes where a character could mean something to it.
+/// Quotes a word for a shell, if a character in it could mean something to the shell.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,%+".contains(c);
     if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// The explanation page of one scheduler: its file, the link to it, and its text. There is none for plain TCP, for a run that
-/// failed, and if the scheduler decides nothing in the time that would be shown.
+/// The explanation page of one scheduler: its file, the link to it, and its text. There is none for plain TCP, for a
+/// run that failed, and if the scheduler decides nothing in the time that would be shown.
 fn explanation(
     page: &Path,
     plan: &Plan,
@@ -94,7 +95,7 @@ fn explanation(
     Some((page.with_file_name(name), link, explain_page(&explanation)))
 }
 
-/// A file name as a relative address.
+/// The relative address of a file with this name.
 fn address(name: &str) -> String {
     let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let encoded = |byte: u8| if safe(byte) { char::from(byte).into() } else { format!("%{byte:02X}") };

@@ -1,4 +1,4 @@
-//! Plans of sweeps with everything that they name, ready to be run here or elsewhere.
+//! Plans of sweeps with all the files that they name, ready to run in this process or in another.
 
 use crate::execute::{Engine, Run, failed};
 use crate::failure::Failure;
@@ -27,19 +27,19 @@ pub struct ReadyPlan {
     texts: Bundle,
 }
 
-/// Everything that a plan is read from: it can be read again from this where there are no files.
+/// All the texts that a plan is read from. The plan can be read again from them without the files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bundle {
     file: String,
     text: String,
     quick: bool,
-    /// What the plan names, and what these files are called in messages.
+    /// The files that the plan names: for each, its name in messages and its text.
     named: BTreeMap<String, (String, String)>,
     /// The traces of each scenario.
     traces: Vec<Traces>,
 }
 
-/// Where the plan is, and thus its files; or copies of them.
+/// The source of the files that a plan names: the plan's folder, or copies in a bundle.
 struct Library<'a> {
     folder: Option<&'a Path>,
     copies: Option<&'a Bundle>,
@@ -52,7 +52,7 @@ impl Library<'_> {
         beside.unwrap_or_else(|| name.into())
     }
 
-    /// What the file is called in messages, and its text.
+    /// The name of the file in messages, and its text.
     fn text(&self, name: &str) -> Result<(String, String), String> {
         let found = match self.copies {
             Some(bundle) => bundle.named.get(name).cloned().ok_or("it was not sent along")?,
@@ -88,7 +88,7 @@ impl Sources for Library<'_> {
 }
 
 impl ReadyPlan {
-    /// Reads the plan and everything that it names.
+    /// Reads the plan and all files that it names.
     ///
     /// # Errors
     /// At the first mistake in any of them.
@@ -98,7 +98,7 @@ impl ReadyPlan {
         Self::parse(&file, &text, path.parent(), quick, registry)
     }
 
-    /// Reads the text of a plan that errors call `file`, and everything that it names, which is in `folder`.
+    /// Reads a plan from its text, and all files that it names from `folder`. Errors call the plan `file`.
     ///
     /// # Errors
     /// At the first mistake in any of them.
@@ -114,22 +114,22 @@ impl ReadyPlan {
         Self::from(texts, &library, registry)
     }
 
-    /// The same plan again, from what [`ReadyPlan::bundle`] gave.
+    /// Reads the plan again from the result of [`ReadyPlan::bundle`].
     ///
     /// # Errors
-    /// If the registry lacks an algorithm.
+    /// If the registry lacks an algorithm that the plan names.
     pub fn unpack(bundle: &Bundle, registry: &Registry) -> Result<Self, Failure> {
         let library = Library { folder: None, copies: Some(bundle), read: RefCell::default() };
         Self::from(bundle.clone(), &library, registry)
     }
 
-    /// Everything that it was read from, before any change.
+    /// The texts that the plan was read from, before any change.
     pub fn bundle(&self) -> &Bundle {
         &self.texts
     }
 
-    /// Another plan over the same scenarios, which is this one with something changed, with those of its runs that `keep` leaves. `None`
-    /// where there is no plan or it is wrong.
+    /// A changed version of this plan over the same scenarios, with the runs that `keep` leaves. `None` if `plan` is
+    /// `None` or wrong.
     ///
     /// # Errors
     /// If a trace cannot be read.
@@ -171,7 +171,7 @@ impl ReadyPlan {
         Ok(ReadyPlan { sweep, hash, files, texts })
     }
 
-    /// Makes one run. One that panics is a failed run.
+    /// Makes one run. A run that panics is a failed run.
     pub fn run(&self, number: usize, registry: &Registry, engine: &Engine) -> Record {
         let (cell, seed) = self.sweep.run(number);
         let run = Run {

@@ -1,4 +1,4 @@
-//! Runs that are compared with measurements of Linux.
+//! Runs for the comparison with measurements of Linux.
 
 use crate::execute::{Watch, spread};
 use crate::failure::Failure;
@@ -9,10 +9,10 @@ use pathweave_lab::validation::{self, OurRun, Reference};
 use std::num::NonZero;
 use std::path::Path;
 
-/// The references in a file whose id has `only` in it.
+/// The references of a file; with `only`, those whose id contains this text.
 ///
 /// # Errors
-/// If the file cannot be read, or none is left.
+/// If the file cannot be read, or if no reference is left.
 pub fn references(path: &Path, only: Option<&str>) -> Result<Vec<Reference>, Failure> {
     let file = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
@@ -29,7 +29,8 @@ pub fn references(path: &Path, only: Option<&str>) -> Result<Vec<Reference>, Fai
     Ok(references)
 }
 
-/// The runs of each variant of each reference: by reference, then by variant. `watch` gets their number.
+/// Makes the runs of all variants of all references. The result is ordered by reference, then by variant. `watch` is
+/// called with the number of runs.
 ///
 /// # Errors
 /// If a reference is wrong.

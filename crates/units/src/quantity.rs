@@ -53,10 +53,10 @@ impl fmt::Display for Bitrate {
 pub struct Probability(f64);
 
 impl Probability {
-    /// Never.
+    /// The probability of what never happens.
     pub const ZERO: Probability = Probability(0.0);
 
-    /// `p` where it is from 0 to 1.
+    /// The probability `p`; `None` if `p` is not a number from 0 to 1.
     pub fn new(p: f64) -> Option<Self> {
         (0.0..=1.0).contains(&p).then_some(Probability(p))
     }
@@ -66,7 +66,8 @@ impl Probability {
     }
 }
 
-/// Explicit congestion notification (RFC 3168 §5). As a number it is the two bits of the header.
+/// The ECN codepoint of an IP header (explicit congestion notification, RFC 3168 §5). Cast to a number, it is the
+/// header's two bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Ecn {
@@ -92,7 +93,7 @@ impl Ecn {
         }
     }
 
-    /// Whether a queue may mark the packet instead of dropping it.
+    /// Whether a queue may mark the packet instead of dropping it: every codepoint but `NotEct`.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Ecn::NotEct)
     }

@@ -1,4 +1,5 @@
-//! Seeded, portable randomness: ChaCha8 by run seed and named substream, or by 32 bytes that nobody else knows.
+//! Seeded randomness that is the same on every machine: ChaCha8, seeded by a run's seed and a substream's name, or
+//! by 32 secret bytes.
 //!
 //! Each consumer (a link's loss, a workload, a key) draws from a substream of its own, so that adding a consumer
 //! does not shift the numbers of the others.
@@ -19,7 +20,8 @@ impl Random {
         key[8..16].copy_from_slice(&xxh3_64(name.as_bytes()).to_le_bytes());
         Random(ChaCha8Rng::from_seed(key))
     }
-    /// The stream of these 32 bytes: unpredictable where they come from the operating system's randomness.
+    /// The stream that these 32 bytes seed. Its numbers are unpredictable if the bytes come from the operating system's
+    /// randomness.
     pub fn from_seed_bytes(seed: [u8; 32]) -> Self {
         Random(ChaCha8Rng::from_seed(seed))
     }
@@ -35,11 +37,11 @@ impl Random {
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
-    /// Whether an event of probability `p` happens. Draws a number even at 0 and 1.
+    /// Whether an event of probability `p` happens. One number is drawn for every `p`, also for 0 and 1.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
-    /// A whole number from 0 (included) to `bound` (excluded); 0 for bound 0. Bias is below `bound`/2⁶⁴.
+    /// A whole number from 0 (included) to `bound` (excluded); 0 if `bound` is 0. The bias is below `bound`/2⁶⁴.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }

@@ -1,4 +1,5 @@
-//! Nanoseconds from zero. The zero is the start of a run, or whatever the driver chooses.
+//! Points and lengths of time in nanoseconds. The driver chooses what time zero is; in the simulator it is the start of
+//! the run.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub, SubAssign};
@@ -8,7 +9,7 @@ use core::ops::{Add, AddAssign, Sub, SubAssign};
 pub struct Duration(u64);
 
 impl Duration {
-    /// No time at all.
+    /// The duration of zero nanoseconds.
     pub const ZERO: Duration = Duration(0);
     /// The longest representable time, about 584 years.
     pub const MAX: Duration = Duration(u64::MAX);
@@ -50,7 +51,7 @@ impl Duration {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// Whether this is no time at all.
+    /// Whether this is zero nanoseconds.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -69,7 +70,7 @@ impl Duration {
     /// `self / n`, rounded down.
     ///
     /// # Panics
-    /// When `n` is zero.
+    /// If `n` is zero.
     pub const fn div(self, n: u64) -> Duration {
         Duration(self.0 / n)
     }
@@ -122,9 +123,9 @@ impl fmt::Display for Duration {
 pub struct Instant(u64);
 
 impl Instant {
-    /// The driver's zero.
+    /// The driver's time zero.
     pub const ZERO: Instant = Instant(0);
-    /// The end of representable time; as a timer: never.
+    /// The end of representable time. A timer set to it never fires.
     pub const FAR_FUTURE: Instant = Instant(u64::MAX);
 
     /// `n` nanoseconds after zero.
@@ -147,7 +148,7 @@ impl Instant {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// Time since `earlier`; zero when `earlier` is later.
+    /// Time since `earlier`; zero if `earlier` is later than `self`.
     pub const fn since(self, earlier: Instant) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }

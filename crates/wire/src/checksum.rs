@@ -2,30 +2,32 @@
 
 use crate::Payload;
 
-/// The sum over a mapping's data so far.
+/// The running checksum of a mapping's data.
 ///
-/// A mapping may cover several segments; its data is added in order, in pieces of any length.
+/// A mapping may cover several segments. Its data is added in order, in pieces of any length; then
+/// [`finish`](DataChecksum::finish) gives the checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DataChecksum {
     /// The ones' complement sum of the 16-bit words so far.
     sum: u16,
-    /// The number of bytes so far is odd: the next one is the lower half of its word.
+    /// Whether the number of bytes so far is odd. Then the next byte is the lower half of its word.
     odd: bool,
 }
 
 impl DataChecksum {
-    /// Adds the bytes that follow.
+    /// Adds the next bytes of the mapping.
     pub fn add(&mut self, bytes: &[u8]) {
         let mut sum = sum_of(bytes);
         if self.odd {
-            // Every byte is in the other half of its word: the sum's halves change places (RFC 1071 §2 B).
+            // An odd number of bytes came before, so every byte falls into the other half of its word. That swaps the
+            // halves of the sum (RFC 1071 §2 B).
             sum = sum.swap_bytes();
         }
         self.sum = fold(u64::from(self.sum) + u64::from(sum));
         self.odd ^= bytes.len() % 2 == 1;
     }
 
-    /// Adds the payload that follows; a virtual one counts as zeros.
+    /// Adds the next payload of the mapping; a virtual payload counts as zeros.
     pub fn add_payload(&mut self, payload: &Payload) {
         match payload {
             Payload::Virtual { len, .. } => self.odd ^= len % 2 == 1,
@@ -34,11 +36,13 @@ impl DataChecksum {
         }
     }
 
-    /// The checksum that goes with the mapping: `dsn` with all its 64 bits, whatever length is sent; `ssn` relative to the
-    /// subflow's SYN; `len` as in the mapping, a DATA_FIN included.
+    /// The checksum to send with the mapping.
     ///
-    /// "The data sequence number used in the pseudo-header is always the 64-bit value, irrespective of what length is used in
-    /// the DSS option itself" (RFC 8684 §3.3.1).
+    /// `dsn` is the 64-bit data sequence number, even if the option carries only 32 bits of it; `ssn` is relative to
+    /// the subflow's SYN; `len` is the mapping's length, which includes a DATA_FIN.
+    ///
+    /// "The data sequence number used in the pseudo-header is always the 64-bit value, irrespective of what length is
+    /// used in the DSS option itself" (RFC 8684 §3.3.1).
     pub fn finish(self, dsn: u64, ssn: u32, len: u16) -> u16 {
         let mut pseudo = DataChecksum::default();
         pseudo.add(&dsn.to_be_bytes());
@@ -47,27 +51,29 @@ impl DataChecksum {
         !fold(u64::from(pseudo.sum) + u64::from(self.sum))
     }
 
-    /// Whether a mapping's checksum is right. In ones' complement, 0 and 0xffff are one number.
+    /// Whether `checksum` is the right one for the mapping. In ones' complement 0 and 0xffff are the same number, so
+    /// either is accepted for the other.
     pub fn matches(self, dsn: u64, ssn: u32, len: u16, checksum: u16) -> bool {
         let expected = self.finish(dsn, ssn, len);
         expected == checksum || (expected.wrapping_add(checksum) == 0xffff && (expected == 0 || checksum == 0))
     }
 }
 
-/// The ones' complement sum of 16-bit words; the last one is filled up with a zero.
+/// The ones' complement sum of the 16-bit words in `bytes`; an odd last byte is padded with a zero byte.
 fn sum_of(bytes: &[u8]) -> u16 {
     fold(swapped_sum(bytes)).swap_bytes()
 }
 
-/// A sum of 16-bit words with their bytes swapped, to be folded: the last one is filled up with a zero.
+/// The sum of the 16-bit words in `bytes`, with the bytes of the result swapped and not yet folded to 16 bits. An odd
+/// last byte is padded with a zero byte.
 ///
-/// Read as little-endian words of 32 bits, several sums at a time: halves of words and their order make no difference but
-/// that the result's bytes change places (RFC 1071 §2). Sums of different bytes may be added before they are folded.
-// Alone the loop becomes one of vectors; with what surrounds a call, it may not.
+/// The bytes are read as little-endian 32-bit words, which only swaps the bytes of the folded result (RFC 1071 §2), and
+/// summed in several lanes at a time. The sums of several slices may be added before they are folded.
+// Not inlined: the compiler vectorises the loop reliably only if it stands alone.
 #[inline(never)]
 pub(crate) fn swapped_sum(bytes: &[u8]) -> u64 {
     const LANES: usize = 8;
-    /// How many upper halves can be added up in 32 bits.
+    /// Chunks a block: the number of 16-bit upper halves whose sum fits 32 bits.
     const BLOCK: usize = 1 << 16;
     let (chunks, rest) = bytes.as_chunks::<{ 4 * LANES }>();
     let (words, last) = rest.as_chunks::<4>();
@@ -75,7 +81,8 @@ pub(crate) fn swapped_sum(bytes: &[u8]) -> u64 {
     filled[..last.len()].copy_from_slice(last);
     let mut sum = swapped_sum_of_words(words) + u64::from(u32::from_le_bytes(filled));
     for block in chunks.chunks(BLOCK) {
-        // The sums of whole words lose their carries, but what they hold beside the upper halves is the sum of the lower ones.
+        // `whole` overflows, but modulo 2³² it is the sum of the lower halves plus the upper halves' sum shifted by 16.
+        // With the exact `upper`, the lower sum follows.
         let (mut whole, mut upper) = ([0u32; LANES], [0u32; LANES]);
         for chunk in block {
             for (i, word) in chunk.as_chunks::<4>().0.iter().enumerate() {
@@ -91,14 +98,14 @@ pub(crate) fn swapped_sum(bytes: &[u8]) -> u64 {
     sum
 }
 
-/// [`swapped_sum`] of a few whole words.
+/// [`swapped_sum`] of whole 32-bit words, for short lists.
 pub(crate) fn swapped_sum_of_words(words: &[[u8; 4]]) -> u64 {
     words.iter().map(|word| u64::from(u32::from_le_bytes(*word))).sum()
 }
 
-/// Adds the carries until the sum has 16 bits.
+/// Adds the carries back in until the sum has 16 bits. The result is 0 only if `sum` is 0.
 pub(crate) fn fold(sum: u64) -> u16 {
-    // At most 33 bits, then 18, then 17, then 16: only the sum of nothing but zeros is 0.
+    // The four lines leave at most 33, 18, 17 and 16 bits.
     let sum = (sum & 0xffff_ffff) + (sum >> 32);
     let sum = (sum & 0xffff) + (sum >> 16);
     let sum = (sum & 0xffff) + (sum >> 16);
@@ -120,7 +127,7 @@ mod tests {
         sum
     }
 
-    /// Key 0x0102030405060708, the first byte of the stream.
+    /// The mapping of the stream's first bytes, with the key 0x0102030405060708.
     #[test]
     fn a_known_mapping() {
         assert_eq!(initial_data_sequence(Key(0x0102_0304_0506_0708)).wrapping_add(1), DSN);

@@ -1,4 +1,5 @@
-//! Tokens, initial data sequence numbers and HMACs of RFC 8684 §3.1–3.4.
+//! Tokens, initial data sequence numbers and HMACs (RFC 8684 §3.1 to 3.4), and numbers that only the holder of a secret
+//! can predict.
 
 use crate::mptcp::{AddressId, Key, Token};
 use core::net::{IpAddr, SocketAddr};
@@ -37,7 +38,8 @@ fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
     out
 }
 
-/// HMAC of an MP_JOIN: keyed with the sender's and the receiver's key, over the sender's and the receiver's nonce.
+/// The HMAC of an MP_JOIN over the sender's and the receiver's nonce, keyed with the sender's and the receiver's key
+/// (RFC 8684 §3.2).
 pub fn join_hmac(sender: Key, receiver: Key, sender_nonce: u32, receiver_nonce: u32) -> [u8; 32] {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&sender.0.to_be_bytes());
@@ -62,7 +64,8 @@ pub fn join_hmac_160(hmac: &[u8; 32]) -> [u8; 20] {
     first
 }
 
-/// The HMAC of an ADD_ADDR: the rightmost 64 bits over identifier, address and port (0 where absent) (RFC 8684 §3.4.1).
+/// The HMAC of an ADD_ADDR: the rightmost 64 bits of the HMAC over identifier, address and port, with port 0 if the
+/// option has none (RFC 8684 §3.4.1).
 pub fn add_address_hmac(sender: Key, receiver: Key, id: AddressId, address: IpAddr, port: Option<u16>) -> u64 {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&sender.0.to_be_bytes());
@@ -79,8 +82,8 @@ pub fn add_address_hmac(sender: Key, receiver: Key, id: AddressId, address: IpAd
     u64::from_be_bytes(last)
 }
 
-/// Numbers of a pair of addresses with their ports, and of further numbers, that only who knows `secret` can tell: the first words of an
-/// HMAC over them.
+/// Four numbers derived from a pair of socket addresses and from `numbers`, which only the holder of `secret` can
+/// compute: the first four words of an HMAC over all of these.
 pub fn keyed_numbers(secret: &[u8; 32], local: SocketAddr, remote: SocketAddr, numbers: &[u32]) -> [u32; 4] {
     let mut message = Vec::with_capacity(48);
     for address in [local, remote] {
@@ -95,7 +98,8 @@ pub fn keyed_numbers(secret: &[u8; 32], local: SocketAddr, remote: SocketAddr, n
     [0, 4, 8, 12].map(|at| u32::from_be_bytes([digest[at], digest[at + 1], digest[at + 2], digest[at + 3]]))
 }
 
-/// Compares two HMACs in constant time, so that the duration does not show where they differ.
+/// Whether two HMACs are equal. The comparison takes constant time, so that its duration does not show where they
+/// differ.
 pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()
 }
@@ -114,7 +118,8 @@ mod tests {
         assert_eq!((token(B), initial_data_sequence(B)), (Token(0xccad_45ac), 0x535b_eea3_8e08_7c8e));
     }
 
-    /// The vectors of the Linux kernel's unit tests: key and message are the text's bytes.
+    /// The vectors of the Linux kernel's unit tests. Key and message are the bytes of the texts, not hexadecimal
+    /// numbers.
     #[test]
     fn the_kernels_hmac_vectors() {
         for (key, message, expected) in [

@@ -10,11 +10,11 @@ pub struct Key(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Token(pub u32);
 
-/// Identifies an address of one host within a connection (RFC 8684 §3.2).
+/// The identifier that a host gives to one of its addresses within a connection (RFC 8684 §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AddressId(pub u8);
 
-/// The identifiers of a REMOVE_ADDR: one, and as many more as the option space has room for (RFC 8684 §3.4.2).
+/// The identifiers of a REMOVE_ADDR: at least one, at most [`AddressIds::MAX`] (RFC 8684 §3.4.2).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct AddressIds {
     len: u8,
@@ -23,17 +23,17 @@ pub struct AddressIds {
 }
 
 impl AddressIds {
-    /// The most that fit: 40 bytes less kind, length and subtype.
+    /// The most identifiers that fit: 40 bytes of options less the bytes for kind, length and subtype.
     pub const MAX: usize = 37;
 
-    /// One identifier.
+    /// A list of one identifier.
     pub const fn one(id: AddressId) -> Self {
         let mut ids = [AddressId(0); AddressIds::MAX];
         ids[0] = id;
         AddressIds { len: 1, ids }
     }
 
-    /// From a list of 1 to [`AddressIds::MAX`] identifiers; nothing for any other.
+    /// A list of 1 to [`AddressIds::MAX`] identifiers; `None` if `list` is empty or longer.
     pub fn new(list: &[AddressId]) -> Option<Self> {
         if list.is_empty() || list.len() > Self::MAX {
             return None;
@@ -55,7 +55,7 @@ impl core::fmt::Debug for AddressIds {
     }
 }
 
-/// A data sequence number or data acknowledgement as sent: 4 or 8 bytes (RFC 8684 §3.3).
+/// A data sequence number or data acknowledgement as it stands in an option: 4 or 8 bytes (RFC 8684 §3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataNumber {
     /// The low 32 bits.
@@ -73,7 +73,7 @@ impl DataNumber {
         }
     }
 
-    /// The 64-bit number nearest to `near` that has these bits.
+    /// The full 64-bit number. A short number becomes the number nearest to `near` that has these low 32 bits.
     //= RFC 8684 §3.3.1: "Implementations MUST accept a 32-bit DSN and implicitly promote it to a 64-bit quantity by
     //= incrementing the upper 32 bits of the sequence number each time the lower 32 bits wrap"
     //= tests: mappings::numbers_of_32_bits_are_taken_by_their_nearest_place, mappings::a_number_half_of_32_bits_away_is_dropped, mptcp::short_numbers_expand_to_the_nearest
@@ -97,11 +97,11 @@ impl DataNumber {
 pub struct CapableFlags {
     /// Protocol version; 1 for RFC 8684.
     pub version: u8,
-    /// A: checksums required.
+    /// A: the sender requires checksums.
     pub checksum_required: bool,
     /// B: extensibility; must be 0.
     pub extensibility: bool,
-    /// C: no further subflows to the source address and port.
+    /// C: the sender accepts no further subflows to the address and port that it sends this option from.
     pub no_join_to_initial_address: bool,
     /// H: HMAC-SHA256; must be 1.
     pub hmac_sha256: bool,
@@ -124,21 +124,21 @@ impl Default for CapableFlags {
 pub struct MpCapable {
     /// Version and flags.
     pub flags: CapableFlags,
-    /// What follows them.
+    /// The fields after the flags.
     pub content: CapableContent,
 }
 
-/// What an MP_CAPABLE option holds after its flags.
+/// The fields of an MP_CAPABLE option after its flags; which ones there are depends on the handshake's step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapableContent {
-    /// The SYN: no key.
+    /// On the SYN: no key.
     Syn,
-    /// The SYN/ACK: the listener's key.
+    /// On the SYN/ACK: the listener's key.
     SynAck {
         /// The sender's key.
         sender: Key,
     },
-    /// The third ACK, and the first data of the initiator, which adds length and checksum.
+    /// On the third ACK, and on the initiator's first data, which adds the length and the checksum.
     Ack {
         /// The sender's key.
         sender: Key,
@@ -192,7 +192,7 @@ pub struct Mapping {
     pub ssn: u32,
     /// Number of bytes; 0 is an infinite mapping. A DATA_FIN counts one.
     pub len: u16,
-    /// Checksum over the data and a pseudo-header, where negotiated.
+    /// Checksum over the data and a pseudo-header, if checksums were negotiated.
     pub checksum: Option<u16>,
 }
 
@@ -252,7 +252,7 @@ impl ResetReason {
         }
     }
 
-    /// From the octet on the wire.
+    /// The reason that an octet on the wire stands for.
     pub const fn from_code(code: u8) -> Self {
         match code {
             0 => ResetReason::Unspecified,
@@ -267,7 +267,7 @@ impl ResetReason {
     }
 }
 
-/// Every Multipath TCP option but the data sequence signal.
+/// Any Multipath TCP option except the data sequence signal, which is [`Dss`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MptcpOption {
     /// MP_CAPABLE.
@@ -282,7 +282,7 @@ pub enum MptcpOption {
         address: IpAddr,
         /// The port, if it differs from the connection's.
         port: Option<u16>,
-        /// The rightmost 64 bits of the HMAC; absent on an echo.
+        /// The rightmost 64 bits of the HMAC. An echo has none.
         hmac: Option<u64>,
     },
     /// REMOVE_ADDR (RFC 8684 §3.4.2).
@@ -292,22 +292,22 @@ pub enum MptcpOption {
     },
     /// MP_PRIO (RFC 8684 §3.3.8).
     Priority {
-        /// The subflow becomes a backup.
+        /// Whether the subflow becomes a backup; if false, a regular subflow.
         backup: bool,
     },
     /// MP_FAIL (RFC 8684 §3.7).
     Fail {
-        /// Data sequence number of the first byte that failed.
+        /// Data sequence number of the first byte of the mapping whose checksum was wrong.
         dsn: u64,
     },
     /// MP_FASTCLOSE (RFC 8684 §3.5).
     FastClose {
-        /// The receiver's key.
+        /// The key of the host that receives the option.
         receiver: Key,
     },
     /// MP_TCPRST (RFC 8684 §3.6).
     Reset {
-        /// T: the condition is transient.
+        /// T: the condition is transient, so that another attempt may succeed later.
         transient: bool,
         /// The reason.
         reason: ResetReason,

@@ -1,11 +1,11 @@
-//! The data of a segment: one type in every layer, in one piece or several.
+//! The data of a segment, in one piece or several. Every layer uses this one type.
 
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// Stream data: real bytes, or only its place in the stream.
+/// Data of a stream: either real bytes, or virtual data that says only which part of the stream it is.
 ///
-/// Virtual payload makes large simulations cheap and still proves integrity: it names the stream offset of its first
+/// Virtual data makes large simulations cheap and still proves integrity: it names the stream offset of its first
 /// byte, so a receiver notices any byte that is missing, repeated or out of order.
 #[derive(Clone, Debug)]
 pub enum Payload {
@@ -18,7 +18,7 @@ pub enum Payload {
     },
     /// Shared bytes; slicing does not copy.
     Bytes(Bytes),
-    /// The same in several pieces, as where a segment spans two writes.
+    /// Shared bytes in several pieces, for example if a segment spans two writes of the application.
     Chunks(Chunks),
 }
 
@@ -42,7 +42,7 @@ impl Payload {
         self.len() == 0
     }
 
-    /// Whether it has no contents.
+    /// Whether the payload is virtual: a range of the stream without contents.
     #[inline]
     pub fn is_virtual(&self) -> bool {
         matches!(self, Payload::Virtual { .. })
@@ -51,7 +51,7 @@ impl Payload {
     /// The `len` bytes from `offset`.
     ///
     /// # Panics
-    /// When the range is not within the payload.
+    /// If the range exceeds the payload.
     pub fn slice(&self, offset: u32, len: u32) -> Payload {
         assert!(u64::from(offset) + u64::from(len) <= u64::from(self.len()), "a slice lies within its payload");
         match self {
@@ -64,7 +64,7 @@ impl Payload {
         }
     }
 
-    /// The pieces of bytes, in order. A virtual payload has none.
+    /// The real bytes, whether they are in one piece or in several. A virtual payload has none.
     fn pieces(&self) -> (Option<&Bytes>, Option<&Chunks>) {
         match self {
             Payload::Virtual { .. } => (None, None),
@@ -73,26 +73,27 @@ impl Payload {
         }
     }
 
-    /// Its bytes, in shared pieces and in order. A virtual payload has none.
+    /// The bytes in order, as shared pieces. A virtual payload has none.
     pub fn chunks(&self) -> impl Iterator<Item = Bytes> + '_ {
         let (one, several) = self.pieces();
         one.cloned().into_iter().chain(several.into_iter().flat_map(Chunks::iter))
     }
 
-    /// Its bytes as they lie in memory, in order: what a device puts on a wire behind the header. A virtual payload has none.
+    /// The bytes in order, as the slices of memory that hold them: what a device writes after the header. A virtual
+    /// payload has none.
     pub fn slices(&self) -> impl Iterator<Item = &[u8]> + '_ {
         let (one, several) = self.pieces();
         one.map(|bytes| &bytes[..]).into_iter().chain(several.into_iter().flat_map(Chunks::slices))
     }
 
-    /// A copy of its bytes in one piece. A virtual payload has none.
+    /// A copy of the bytes in one piece. A virtual payload has none.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.len() as usize);
         self.slices().for_each(|slice| all.extend_from_slice(slice));
         all
     }
 
-    /// `self` followed by `next`, where both are one range of the stream: virtual payloads that are neighbours in it.
+    /// Extends `self` by `next` if both are virtual and `next` starts where `self` ends. Returns whether it did.
     pub fn try_merge(&mut self, next: &Payload) -> bool {
         match (self, next) {
             (Payload::Virtual { start, len }, Payload::Virtual { start: s, len: l })
@@ -106,8 +107,10 @@ impl Payload {
         }
     }
 
-    /// `self` followed by `next`. Bytes are shared, not copied. False, and nothing is done, when one of both is virtual and the
-    /// other is not, when two virtual ones are no neighbours, and when there would be more than `u32::MAX` bytes.
+    /// Appends `next` to `self`. Bytes are shared, not copied. Returns whether it did.
+    ///
+    /// Nothing changes if only one of the two is virtual, if two virtual payloads are not neighbours in the stream, or
+    /// if the result would have more than `u32::MAX` bytes.
     pub fn try_append(&mut self, next: &Payload) -> bool {
         if self.is_virtual() || next.is_virtual() {
             return self.try_merge(next);
@@ -137,7 +140,8 @@ impl From<Bytes> for Payload {
     }
 }
 
-/// Payloads are equal that have the same contents, in however many pieces; virtual ones, where they are the same range.
+/// Two payloads are equal if they have the same bytes, whatever their pieces are. Virtual payloads are equal if they
+/// are the same range of the stream.
 impl PartialEq for Payload {
     fn eq(&self, other: &Payload) -> bool {
         match (self, other) {
@@ -154,7 +158,7 @@ impl Eq for Payload {}
 /// Shared bytes in several pieces. Slicing neither copies nor allocates.
 #[derive(Clone, Debug, Default)]
 pub struct Chunks {
-    /// None is empty. What lies before `start` and behind `start + len` is not meant.
+    /// No piece is empty. Only the `len` bytes from `start` on belong to these chunks: a slice shares the whole list.
     pieces: Arc<Vec<Bytes>>,
     start: u32,
     len: u32,
@@ -167,13 +171,13 @@ impl Chunks {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether there are no bytes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Takes all pieces out. What the list of them has allocated serves again, where no other chunks share it.
+    /// Removes all pieces. The memory of the list is kept for the next pieces, unless other chunks share the list.
     pub fn clear(&mut self) {
         match Arc::get_mut(&mut self.pieces) {
             Some(pieces) => pieces.clear(),
@@ -182,17 +186,17 @@ impl Chunks {
         (self.start, self.len) = (0, 0);
     }
 
-    /// Whether other chunks share the list of pieces: what was cloned from these or sliced, or these from them.
+    /// Whether other chunks share the list of pieces, because one is a clone or a slice of the other.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.pieces) > 1
     }
 
-    /// How many pieces the list has, with those of which nothing is meant.
+    /// The number of pieces in the list, which after [`Chunks::slice`] includes pieces outside of the slice.
     pub fn piece_count(&self) -> usize {
         self.pieces.len()
     }
 
-    /// The pieces, each with the part of it that is meant.
+    /// The pieces that hold bytes of these chunks, each with the range of its bytes that belongs to them.
     fn parts(&self) -> impl Iterator<Item = (&Bytes, core::ops::Range<usize>)> + '_ {
         let (mut skip, mut left) = (self.start as usize, self.len as usize);
         self.pieces.iter().filter_map(move |piece| {
@@ -209,7 +213,7 @@ impl Chunks {
         self.parts().map(|(piece, part)| piece.slice(part))
     }
 
-    /// The pieces as they lie in memory, in order.
+    /// The pieces in order, as slices of memory.
     pub fn slices(&self) -> impl Iterator<Item = &[u8]> + '_ {
         self.parts().map(|(piece, part)| &piece[part])
     }
@@ -217,13 +221,13 @@ impl Chunks {
     /// The `len` bytes from `offset`.
     ///
     /// # Panics
-    /// When the range is not within them.
+    /// If the range exceeds the chunks.
     pub fn slice(&self, offset: u32, len: u32) -> Chunks {
         assert!(u64::from(offset) + u64::from(len) <= u64::from(self.len), "a slice lies within its chunks");
         Chunks { pieces: Arc::clone(&self.pieces), start: self.start + offset, len }
     }
 
-    /// All of them, where they are one piece.
+    /// All the bytes as one shared piece, if they are in one.
     pub fn as_one(&self) -> Option<Bytes> {
         let (piece, part) = self.parts().next()?;
         (part.len() == self.len as usize).then(|| piece.slice(part))
@@ -232,13 +236,13 @@ impl Chunks {
 
 impl Extend<Bytes> for Chunks {
     /// # Panics
-    /// When there would be more than `u32::MAX` bytes.
+    /// If there would be more than `u32::MAX` bytes.
     fn extend<T: IntoIterator<Item = Bytes>>(&mut self, more: T) {
         let all: usize = self.pieces.iter().map(Bytes::len).sum();
         if (self.start, self.len as usize) != (0, all) {
             *self = Chunks { pieces: Arc::new(self.iter().collect()), start: 0, len: self.len };
         }
-        // Shared only with what was made of it before; then the list of pieces is copied, not what is in them.
+        // If clones or slices share the list, the list is copied, but not the bytes.
         let pieces = Arc::make_mut(&mut self.pieces);
         for bytes in more.into_iter().filter(|b| !b.is_empty()) {
             let len = u32::try_from(bytes.len()).ok().and_then(|len| self.len.checked_add(len));
@@ -250,7 +254,7 @@ impl Extend<Bytes> for Chunks {
 
 impl FromIterator<Bytes> for Chunks {
     /// # Panics
-    /// When there would be more than `u32::MAX` bytes.
+    /// If there would be more than `u32::MAX` bytes.
     fn from_iter<T: IntoIterator<Item = Bytes>>(pieces: T) -> Self {
         let mut chunks = Chunks::default();
         chunks.extend(pieces);

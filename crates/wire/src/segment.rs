@@ -1,5 +1,5 @@
-//! A TCP segment with its addresses, control bits (RFC 9293 §3.1) and options as typed values that know their exact lengths, and what a
-//! router says of a packet that it could not forward.
+//! A TCP segment with its addresses, control bits and options (RFC 9293 §3.1) as typed values that know their exact
+//! lengths, and a router's message about a packet that was too large.
 
 use crate::Payload;
 use crate::mptcp::{Dss, MptcpOption};
@@ -30,8 +30,8 @@ pub struct Segment {
     pub options: Options,
     /// Data.
     pub payload: Payload,
-    /// Where the data is that of several segments: the bytes of each of them but the last, which may be shorter. See
-    /// [`Segment::parts`].
+    /// For a super-segment, which stands for several segments: the data bytes of each of them. The last one may be
+    /// shorter. `None` for a single segment. See [`Segment::parts`].
     pub segment_size: Option<u16>,
 }
 
@@ -51,7 +51,7 @@ impl Segment {
         }
     }
 
-    /// Makes it an empty segment between two addresses again. What it has allocated it keeps.
+    /// Turns `self` into an empty segment between two addresses and keeps the memory of its option list.
     pub fn reset(&mut self, src: SocketAddr, dst: SocketAddr) {
         (self.src, self.dst) = (src, dst);
         (self.seq, self.ack, self.window) = (0, 0, 0);
@@ -61,7 +61,7 @@ impl Segment {
         self.segment_size = None;
     }
 
-    /// The reset that answers a segment which belongs to no connection (RFC 9293 §3.10.7.1).
+    /// The reset that answers `self` if it belongs to no connection (RFC 9293 §3.10.7.1).
     pub fn resetting_answer(&self) -> Segment {
         let mut reset = Segment::new(self.dst, self.src);
         if self.flags.contains(Flags::ACK) {
@@ -74,7 +74,7 @@ impl Segment {
         reset
     }
 
-    /// Sequence numbers that the segment takes: its data, and one each for SYN and FIN.
+    /// The count of sequence numbers that the segment occupies: one for each byte of data, one each for SYN and FIN.
     pub fn sequence_len(&self) -> u32 {
         self.payload.len() + u32::from(self.flags.contains(Flags::SYN)) + u32::from(self.flags.contains(Flags::FIN))
     }
@@ -121,7 +121,7 @@ impl Flags {
     pub const fn bits(self) -> u8 {
         self.0
     }
-    /// From the eight bits on the wire.
+    /// The flags for the eight bits on the wire.
     pub const fn from_bits(bits: u8) -> Self {
         Flags(bits)
     }
@@ -129,7 +129,7 @@ impl Flags {
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
-    /// These bits but those of `other`.
+    /// The bits of `self` that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Flags) -> Self {
         Flags(self.0 & !other.0)
@@ -209,12 +209,13 @@ pub struct Options {
     pub sack: SackBlocks,
     /// The data sequence signal, which nearly every Multipath TCP segment carries.
     pub dss: Option<Dss>,
-    /// All other Multipath TCP options, in wire order. Empty on nearly every segment, so it seldom allocates.
+    /// All other Multipath TCP options, in wire order. The list is empty on nearly every segment, so it seldom
+    /// allocates.
     pub mptcp: Vec<MptcpOption>,
 }
 
 impl Options {
-    /// Takes every option out.
+    /// Removes every option.
     pub fn clear(&mut self) {
         let Options { mss, window_scale, sack_permitted, timestamps, sack, dss, mptcp } = self;
         (*mss, *window_scale, *sack_permitted) = (None, None, false);
@@ -258,23 +259,25 @@ impl Options {
         MAX_OPTION_BYTES.saturating_sub(self.wire_len())
     }
 
-    /// How many SACK blocks still fit (RFC 2018 §3).
+    /// The number of SACK blocks that would fit into the free bytes, at most 4 (RFC 2018 §3).
     pub fn free_sack_blocks(&self) -> usize {
         (self.free_bytes().saturating_sub(4) / 8).min(4)
     }
 }
 
-/// A router's message that it cannot forward a packet because it is too large: ICMPv4 "fragmentation needed" (RFC 1191), or ICMPv6
-/// "packet too big" (RFC 8201). Whoever takes it from the wire has checked its checksum and that it quotes a TCP segment of
-/// its receiver's, as [`decode_packet_too_big`](crate::codec::decode_packet_too_big) does.
+/// A router's message that it cannot forward a packet because the packet is too large: ICMPv4 "fragmentation needed"
+/// (RFC 1191), or ICMPv6 "packet too big" (RFC 8201).
+///
+/// A device that creates this value must have checked the message's checksum, and that the message quotes a TCP segment
+/// which the message's receiver sent. [`decode_packet_too_big`](crate::codec::decode_packet_too_big) checks both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketTooBig {
-    /// The source of the quoted packet: the address and port of who gets the message.
+    /// The source of the quoted packet, which is the host that gets the message.
     pub local: SocketAddr,
-    /// Its destination.
+    /// The destination of the quoted packet.
     pub remote: SocketAddr,
     /// The TCP sequence number of the quoted packet.
     pub sequence: u32,
-    /// The largest IP packet that the next link takes, bytes; 0 where a router does not say (RFC 1191 §5).
+    /// The largest IP packet that the next link takes, bytes; 0 if the router does not say (RFC 1191 §5).
     pub mtu: u32,
 }

@@ -1,5 +1,5 @@
-//! Super-segments: data segments of one flow that follow each other, with one header (segmentation offload, GSO and GRO in
-//! Linux). A device that splits and joins them itself is given them as they are; the functions here are for all others.
+//! Super-segments: consecutive data segments of one flow under one header (segmentation offload; GSO and GRO in Linux).
+//! Some devices split and join them. The functions here do it for devices that cannot.
 
 use crate::mptcp::{DataNumber, Dss, Mapping};
 use crate::{Flags, Segment};
@@ -7,12 +7,12 @@ use crate::{Flags, Segment};
 /// The longest IP packet, bytes.
 const MAX_PACKET_BYTES: u32 = 65_535;
 
-/// The mapping covers all of so many bytes of data and nothing else, and has no checksum.
+/// Whether the mapping covers exactly a segment's `data_len` bytes, and has no checksum.
 fn is_exact(mapping: &Mapping, data_len: u32) -> bool {
     u32::from(mapping.len) == data_len && mapping.checksum.is_none()
 }
 
-/// The number `offset` bytes further on.
+/// The data sequence number of the byte `offset` bytes later.
 fn moved(number: DataNumber, offset: u32) -> DataNumber {
     match number {
         DataNumber::Short(n) => DataNumber::Short(n.wrapping_add(offset)),
@@ -20,7 +20,8 @@ fn moved(number: DataNumber, offset: u32) -> DataNumber {
     }
 }
 
-/// The signal of the two together: both have the same mapping, or mappings of their own data without a checksum.
+/// The data sequence signal of `a` and `b` joined; `None` if their signals cannot be joined. They can if they are
+/// equal, or if each maps exactly its own segment's data and the second mapping continues the first.
 fn joined_signal(a: &Segment, b: &Segment) -> Option<Option<Dss>> {
     if a.options.dss == b.options.dss {
         return Some(a.options.dss).filter(|dss| dss.is_none_or(|d| !d.data_fin));
@@ -35,16 +36,16 @@ fn joined_signal(a: &Segment, b: &Segment) -> Option<Option<Dss>> {
 }
 
 impl Segment {
-    /// How many segments it stands for.
+    /// The number of segments that `self` stands for: 1 unless it is a super-segment.
     pub fn part_count(&self) -> u32 {
         self.segment_size.map_or(1, |size| self.payload.len().div_ceil(u32::from(size.max(1))).max(1))
     }
 
-    /// The segments that it stands for, which is itself where it is none but one.
+    /// The segments that `self` stands for; `self` alone unless it is a super-segment.
     ///
-    /// PSH and FIN are those of the last one, CWR is that of the first (RFC 3168 §6.1.2). A mapping goes with each part as it is, which is
-    /// what a network card does with any option: it says where the part's data belongs as well (RFC 8684 §3.3.1), and it is what
-    /// the sender repeats when it sends a part again.
+    /// Only the last part has PSH and FIN, only the first has CWR (RFC 3168 §6.1.2). Every part carries the options
+    /// unchanged, as with a network card. So every part names the mapping of all the data, which also says where the
+    /// part's data belongs (RFC 8684 §3.3.1); the sender repeats it if it sends a part again.
     pub fn parts(&self) -> impl Iterator<Item = Segment> + '_ {
         let (len, count) = (self.payload.len(), self.part_count());
         let size = self.segment_size.map_or(len, |size| u32::from(size.max(1)));
@@ -66,9 +67,11 @@ impl Segment {
         })
     }
 
-    /// Takes up `next`, where that follows and the two can be told apart by nothing but their places, PSH and FIN; as a
-    /// kernel's receive offload does, but for mappings, which may be one for each segment. The data is shared, not copied. Returns
-    /// whether `next` was taken up. Both packets must have the same ECN codepoint.
+    /// Appends `next` to `self`, which becomes a super-segment. Returns whether it did.
+    ///
+    /// The data of `next` must follow the data of `self`, and their headers may differ only in sequence number, PSH and
+    /// FIN. A kernel's receive offload has the same rule; here each segment may also have a mapping of its own. The
+    /// data is shared, not copied. The caller joins only segments whose packets had the same ECN codepoint.
     pub fn try_join(&mut self, next: &Segment) -> bool {
         let ends = Flags::PSH | Flags::FIN;
         let alone = ends | Flags::SYN | Flags::RST | Flags::CWR;
@@ -177,7 +180,7 @@ mod tests {
             assert!(!first.try_join(&next), "{next:?}");
             assert_eq!(first, parts[0]);
         }
-        // Nothing follows what was pushed, or what is shorter than the others.
+        // A segment with PSH ends a super-segment, and so does one that is shorter than the others.
         let mut last = parts[3].clone();
         assert!(!last.try_join(&parts[0]));
         let mut first = parts[2].clone();

@@ -1,5 +1,5 @@
-//! An allocator that counts what each thread asks of it. The tests of this crate run the simulator on it and check that
-//! nothing is allocated per segment in steady state (ARCHITECTURE.md, contract 10).
+//! An allocator that counts the allocations of each thread. The tests of this crate run the simulator with it and check
+//! that nothing is allocated per segment in steady state (ARCHITECTURE.md, contract 10).
 //!
 //! It is a crate of its own because an allocator is `unsafe` to implement, and the workspace forbids `unsafe`
 //! everywhere else.
@@ -17,7 +17,7 @@ pub fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
 
-/// Bytes that this thread has allocated and not given back; negative where it has given back more than it took.
+/// Bytes that this thread has allocated less those that it has freed. Negative if it frees memory of other threads.
 pub fn allocated_bytes() -> i64 {
     BYTES.get()
 }
@@ -27,22 +27,22 @@ fn count_bytes(taken: usize, given_back: usize) {
 }
 
 fn count() {
-    // A thread that ends may allocate after its counter is gone: nobody measures there.
+    // A thread that ends may allocate after its counter is gone. Such allocations are not measured.
     let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
 }
 
-/// The system's allocator, counting.
+/// The system's allocator with counters.
 #[derive(Clone, Copy, Debug)]
 pub struct Counting;
 
-// SAFETY: every call goes to the system's allocator unchanged; counting neither allocates nor unwinds, because the counter is
-// a number in a place that exists from the start of the thread.
+// SAFETY: every call goes to the system's allocator unchanged; counting neither allocates nor unwinds, because the
+// counter is a number in a place that exists from the start of the thread.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
         count_bytes(layout.size(), 0);
-        // SAFETY: the caller's promises are the system's allocator's.
+        // SAFETY: the caller keeps the rules of `alloc`, which are those of the system's allocator.
         unsafe { System.alloc(layout) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {

@@ -1,5 +1,5 @@
-//! Digests of fixed runs: the same on every machine, in debug and release, natively and in WebAssembly (ARCHITECTURE.md,
-//! contract 7).
+//! Digests of fixed runs: the same on every machine, in debug and release, natively and in WebAssembly
+//! (ARCHITECTURE.md, contract 7).
 //!
 //! The program `digests` prints them. Built for `wasm32-unknown-unknown`, the library is a module without imports, and
 //! `run.mjs` prints the same lines from it. `cargo xtask determinism` compares the two, and `cargo xtask digests`
@@ -9,11 +9,12 @@ use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{BUILTIN, Document, NoFiles, SchedulerSpec, Variant, builtin};
 use pathweave_lab::sim::Simulation;
 
-/// How much of each built-in scenario is run. All of it is measured: the start that they discard is longer than this.
+/// The settings that shorten each built-in scenario. All of the run is measured, because the start that the scenarios
+/// leave unmeasured is longer than this.
 const DURATION: [(&str, &str); 2] = [("measure_from", "0s"), ("duration", "4s")];
-/// The host models: the settings that select each, whatever the scheduler would choose.
+/// The host models, with the settings that select them whatever the scheduler is.
 const HOSTS: [(&str, &[(&str, &str)]); 2] = [("rfc", RFC), ("linux", LINUX)];
-/// What runs on an mptcp.org host too, with buffers that are full at times and with penalisation.
+/// The schedulers that run on an mptcp.org host too, with buffers that are full at times and with penalisation.
 const ON_MPTCP_ORG: [&str; 5] = ["minrtt", "roundrobin", "blest", "blest-kernel", "cp"];
 const RFC: &[(&str, &str)] = &[
     ("connection.host", "rfc"),
@@ -47,13 +48,13 @@ const RANDOM: &str = include_str!("random.toml");
 pub struct Case {
     document: Document,
     variant: Variant,
-    /// What is overridden.
+    /// The overridden settings, for the line.
     note: String,
     seed: u64,
 }
 
 impl Case {
-    /// Runs it: scenario, scheduler, overrides, seed, status and digest.
+    /// Makes the run and returns its line: scenario, scheduler, overrides, seed, status and digest.
     ///
     /// # Panics
     /// If the run cannot start, which is a defect of this list.
@@ -61,10 +62,11 @@ impl Case {
         self.line_watched(|_| {})
     }
 
-    /// The same, with segments that travel as bytes: the same line (ARCHITECTURE.md, contract 8).
+    /// Like [`Case::line`], with segments that travel as bytes. The line must be the same (ARCHITECTURE.md, contract
+    /// 8).
     ///
     /// # Panics
-    /// As [`Case::line`], and if a segment does not come back from its bytes unchanged.
+    /// As for [`Case::line`], and if a segment changes on its way through bytes.
     pub fn line_through_bytes(&self) -> String {
         self.line_watched(Simulation::set_through_bytes)
     }
@@ -80,9 +82,9 @@ impl Case {
     }
 }
 
-/// Every run, with each scheduler and with plain TCP on each path: the built-in scenarios as they are written and with
-/// every host model, and the scenario of every random model with every host model and each controller. On an mptcp.org
-/// host only some schedulers and plain TCP run.
+/// All runs, each with every scheduler and with plain TCP on every path: the built-in scenarios as they are written and
+/// with every host model, and the scenario with all random models with every host model and every controller. On an
+/// mptcp.org host only some schedulers and plain TCP run.
 pub fn cases() -> Vec<Case> {
     let registry = Registry::builtin();
     let schedulers = SchedulerSpec::all(&registry);
@@ -133,8 +135,8 @@ fn with(mut document: Document, settings: &[(&str, &str)]) -> Document {
     document
 }
 
-/// What the WebAssembly module exports. An exported name is `unsafe` to the compiler because two equal names would be
-/// mixed up; each of these exists once.
+/// The functions that the WebAssembly module exports. The compiler calls an exported name `unsafe` because two equal
+/// names would be confused; each of these exists once.
 #[cfg(target_arch = "wasm32")]
 #[allow(unsafe_code)]
 mod exports {
@@ -142,7 +144,7 @@ mod exports {
 
     static CASES: LazyLock<Vec<super::Case>> = LazyLock::new(super::cases);
 
-    /// How many runs there are.
+    /// The number of runs.
     #[unsafe(no_mangle)]
     pub(crate) extern "C" fn case_count() -> u32 {
         CASES.len() as u32

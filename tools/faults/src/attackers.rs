@@ -1,20 +1,20 @@
-//! Attackers: where they are, what they know, what they forge, and when.
+//! Attackers: their knowledge, their forged packets, and the times of these.
 
 use crate::draw::Draw;
 use pathweave_units::{Duration, Instant};
 
-/// What an attacker knows beside the addresses and ports of each subflow.
+/// The knowledge of an attacker, in addition to the addresses and ports of each subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sees {
-    /// Nothing: it is off the path, and guesses numbers, keys and tokens.
+    /// It knows nothing more: it is off the path, and guesses numbers, keys and tokens.
     Ports,
-    /// Packets, but it can only send copies of them, as they were.
+    /// It sees packets, but can only send unchanged copies of them.
     Copies,
-    /// Every packet that arrives at its victim, with the keys in the handshake.
+    /// It sees every packet that arrives at its victim, with the keys in the handshake.
     Packets,
 }
 
-/// What an attacker puts into a packet.
+/// The kinds of forged packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Forgery {
     Reset,
@@ -30,13 +30,13 @@ pub(crate) enum Forgery {
     Fail,
     FastClose,
     Priority,
-    /// A reset that says why (MP_TCPRST).
+    /// A reset with a reason (MP_TCPRST).
     ResetWithReason,
     /// A SYN of a further subflow, from any port.
     Join,
-    /// A SYN of a new connection from an address that is not there, or cannot be a sender's.
+    /// A SYN of a new connection, from an address that no host has or that cannot be a sender's.
     Stranger,
-    /// A router's message that packets must be smaller.
+    /// A router's message that a packet was too large.
     TooBig,
     /// A packet that has arrived before.
     Copy,
@@ -69,10 +69,10 @@ pub(crate) struct Attacker {
     /// 0 the client, 1 the server.
     pub(crate) victim: usize,
     pub(crate) sees: Sees,
-    /// One of these each time.
+    /// The kinds from which each packet is drawn.
     pub(crate) forgeries: Vec<Forgery>,
     pub(crate) first: Instant,
-    /// The time between packets. Zero: all come at once.
+    /// The time between packets. Zero means that all come at once.
     pub(crate) pause: Duration,
     pub(crate) packets: u64,
 }
@@ -83,7 +83,7 @@ impl Attacker {
         Attacker::that(d, sees)
     }
 
-    /// One who knows addresses and ports only.
+    /// An attacker that knows only addresses and ports.
     pub(crate) fn off_path(d: &mut Draw) -> Attacker {
         Attacker::that(d, Sees::Ports)
     }
@@ -98,14 +98,14 @@ impl Attacker {
             victim: d.between(0, 1) as usize,
             sees,
             forgeries,
-            // The first of them come before the handshake is over.
+            // The earliest times are before the end of the handshake.
             first: if d.chance(0.3) { d.at_millis(0, 50) } else { d.at_millis(1, 20_000) },
             pause: if d.chance(0.2) { Duration::ZERO } else { d.millis(1, 1000) },
             packets: d.spread(1, 200),
         }
     }
 
-    /// When the last packet has come.
+    /// The time by which the last packet has come.
     pub(crate) fn end(&self) -> Instant {
         self.first + Duration::from_nanos(self.pause.as_nanos() * self.packets)
     }

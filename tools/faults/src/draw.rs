@@ -1,12 +1,12 @@
-//! Drawing numbers, times and sizes from one seed.
+//! Draws numbers, times and sizes from one seed.
 
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 
-/// After this much time every connection must have ended.
+/// The time after which every connection must have ended.
 pub const LIMIT: Duration = Duration::from_secs(3600);
 
-/// Draws from one seed.
+/// A source of random draws.
 pub(crate) struct Draw(pub(crate) Random);
 
 impl Draw {
@@ -16,7 +16,7 @@ impl Draw {
     pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.0.below(high - low + 1)
     }
-    /// As often of each order of magnitude.
+    /// A number from `low` to `high`, with each order of magnitude (of 4) equally likely.
     pub(crate) fn spread(&mut self, low: u64, high: u64) -> u64 {
         let mut ends = vec![low];
         while ends.last().is_some_and(|e| *e < high) {
@@ -26,7 +26,7 @@ impl Draw {
         let i = self.0.below(ends.len() as u64 - 1) as usize;
         self.between(ends[i], ends[i + 1])
     }
-    /// Nothing with this probability, else up to `most`.
+    /// Zero with the probability `none`, otherwise a number up to `most`.
     pub(crate) fn mostly_none(&mut self, none: f64, most: f64) -> f64 {
         if self.chance(none) { 0.0 } else { self.0.unit() * most }
     }

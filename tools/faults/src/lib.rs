@@ -1,4 +1,4 @@
-//! A campaign of faults: two hosts, one to four paths, and all that can go wrong between them, drawn from one seed.
+//! A campaign of faults: two hosts, one to four paths between them, and faults of many kinds, all drawn from one seed.
 //!
 //! What is drawn ([`Case::draw`]): plain TCP and Multipath TCP; which addresses the paths join, of which IP version, and whether they
 //! share a bottleneck; every scheduler (those of the registry, and the test schedulers that keep
@@ -10,21 +10,22 @@
 //!
 //! What must hold ([`run`], one variant of [`Rule`] each):
 //!
-//! - Every byte that is read is the one that was written there, and who reads the end of the stream has read all that was written.
-//! - Every connection comes to its end or to a typed error within [`LIMIT`].
-//! - Once nothing is wrong any more, what was written is read within 240 seconds.
-//! - Data that waits takes at most 64 KiB more memory than a connection may have, and than the endpoint's limit with one window of holes,
-//!   which are filled beyond it: twice the buffer and 64 KiB. A connection may have three times that: twice for the data and its records,
-//!   and once for the packets that it keeps alive.
+//! - Every byte that is read is the byte that was written at its place. An application that reads the end of the stream
+//!   has read all bytes that were written.
+//! - Every connection ends in order or with a typed error within [`LIMIT`].
+//! - Once the faults are over, all written data is read within 240 seconds.
+//! - Data that waits takes at most 64 KiB more memory than a connection may have, and than the endpoint's limit with
+//!   one window of holes, which are filled beyond it: twice the buffer and 64 KiB. A connection may have three times
+//!   that: twice for the data and its records, and once for the packets that it keeps alive.
 //! - After both ends, and [`LIMIT`] at most, no endpoint has a connection or a timer left.
-//! - Attackers off the path change nothing: in a network in which a connection cannot fail, the run ends as it does without
-//!   them, with the same bytes.
+//! - Attackers off the path change nothing: in a network in which a connection cannot fail, the run ends as it does
+//!   without them, with the same bytes.
 //!
-//! Who sees packets and sends what it likes can end a connection and put bytes into it, so of a run with such an attacker the rules
-//! about bytes do not speak; all others do.
+//! An attacker that sees packets and can send any packets can end a connection and put bytes into it. So the rules
+//! about bytes do not apply to a run with such an attacker; all other rules do.
 //!
-//! Segments travel as structs, so that a run takes two milliseconds or so. The same seed gives the same run. A failure is made
-//! simpler, step by step, as long as it stays one of the same rule ([`shrink`]).
+//! Segments travel as structs, so a run takes about two milliseconds. The same seed gives the same run. A failure is
+//! simplified step by step, as long as the same rule stays broken ([`shrink`]).
 
 mod apps;
 mod attackers;

@@ -1,4 +1,4 @@
-//! Runs the campaign of faults; fails where something does not hold, and names the seed.
+//! Runs a campaign of random faults. Fails if a rule is broken, and names the seed.
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -9,36 +9,36 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Random faulty runs: no byte lost, none wrong, every connection ends.
+/// Makes runs with random faults and checks that no byte is lost or wrong and every connection ends.
 #[derive(Debug, Parser)]
 struct Options {
-    /// How many runs.
+    /// Number of runs.
     #[arg(long, default_value_t = 10_000)]
     runs: u64,
-    /// Runs for this long instead, and says how many they were.
+    /// Makes runs for this many seconds instead, and prints how many they were.
     #[arg(long, conflicts_with = "runs")]
     seconds: Option<u64>,
-    /// The first seed; each run has the next one.
+    /// The first seed; each further run has the next seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Runs this seed alone and shows its packets.
+    /// Makes only the run with this seed, and prints its packets.
     #[arg(long)]
     replay: Option<u64>,
-    /// What is taken out of the replayed case, as a failure names it: steps with commas between them.
+    /// Steps that simplify the replayed case, comma-separated, as a failure names them.
     #[arg(long, requires = "replay", value_delimiter = ',')]
     without: Vec<String>,
-    /// Threads; 0: as many as there are processors.
+    /// Number of threads; 0 means one per processor.
     #[arg(long, default_value_t = 0)]
     jobs: usize,
-    /// How many failures are listed and made simpler.
+    /// Number of failures that are listed and simplified.
     #[arg(long, default_value_t = 5)]
     list: usize,
 }
 
-/// So many runs are begun together; after them the clock is looked at.
+/// Number of runs that are begun together. The clock is read after each batch.
 const BATCH: u64 = 500;
 
-/// At most so many steps make a failure simpler.
+/// The most steps that simplify a failure.
 const MOST_STEPS: usize = 60;
 
 fn main() -> ExitCode {
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     pool.install(|| campaign(&options))
 }
 
-/// How long a campaign of so many seconds has taken is no result of it.
+/// The clock for `--seconds`. It does not affect the result of any run.
 #[expect(clippy::disallowed_methods, reason = "a campaign for a time needs a clock; the runs do not see it")]
 fn now() -> Instant {
     Instant::now()
@@ -61,7 +61,7 @@ fn now() -> Instant {
 
 fn campaign(options: &Options) -> ExitCode {
     let start = now();
-    // Drawn only on a terminal.
+    // The bar is drawn only on a terminal.
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len}").unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(options.seconds.unwrap_or(options.runs)).with_style(style);
     let mut summary = Summary::default();
@@ -78,7 +78,7 @@ fn campaign(options: &Options) -> ExitCode {
         let seeds = first..first + left.min(BATCH);
         let outcomes: Vec<_> = seeds.into_par_iter().map(|seed| (seed, run_caught(&Case::draw(seed)))).collect();
         for (seed, outcome) in outcomes {
-            // At once, so that a campaign that is stopped has said what it found.
+            // Printed at once, so that a campaign that is stopped has reported what it found.
             if let Some(fault) = summary.add(seed, outcome) {
                 bar.suspend(|| eprintln!("seed {seed}: {}", fault.what));
             }
@@ -102,7 +102,7 @@ fn replay(seed: u64, without: &[String]) -> ExitCode {
     if outcome.fault.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// What all runs came to.
+/// The totals of all runs.
 #[derive(Default)]
 struct Summary {
     runs: u64,

@@ -1,4 +1,4 @@
-//! The paths: what becomes of a segment on its way, and how a segment is shown to people.
+//! The network: carries segments over the paths with their faults, and shows segments to people.
 
 use crate::case::{Case, Kind};
 use crate::middlebox::{Change, GHOST, corrupt, join, renumber};
@@ -9,7 +9,7 @@ use pathweave_wire::{Ecn, Flags, Segment};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// A segment that arrives.
+/// A segment that arrives at a host.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) to_server: bool,
@@ -17,21 +17,21 @@ pub(crate) struct Arrival {
     pub(crate) segment: Segment,
 }
 
-/// What became of a segment, for people to read.
+/// What happened to a segment, as texts for people.
 pub(crate) type Fates = Vec<String>;
 
 pub(crate) struct Network {
     random: Random,
-    /// When each direction of each path is free again.
+    /// The time at which each direction of each path is free again.
     free: Vec<[Instant; 2]>,
     flying: BTreeMap<u64, Arrival>,
     order: BinaryHeap<Reverse<(Instant, u64)>>,
     sent: u64,
-    /// The newest segment on its way in each direction of each path.
+    /// The number of the newest segment in each direction of each path.
     newest: Vec<[u64; 2]>,
-    /// Bytes were changed on their way.
+    /// Whether bytes were changed on their way.
     pub(crate) corrupted: bool,
-    /// Options or windows were changed on their way.
+    /// Whether options or windows were changed on their way.
     pub(crate) tampered: bool,
 }
 
@@ -49,7 +49,7 @@ impl Network {
         }
     }
 
-    /// A host sends a segment on a path. Says what becomes of it, where somebody reads that.
+    /// Sends a segment of a host on a path. Adds to `told`, if it is given, what happens to the segment.
     pub(crate) fn send(
         &mut self,
         case: &Case,
@@ -72,7 +72,8 @@ impl Network {
             return tell(&|| "dark".into());
         }
         let random = &mut self.random;
-        // A SYN that is lost twice is repeated without Multipath TCP: a siege without its attackers could end otherwise by chance.
+        // A SYN that is lost twice is repeated without Multipath TCP. So a siege without its attackers could end in
+        // another way by chance; its SYNs are not lost.
         let spared = case.kind == Kind::Siege && segment.flags.contains(Flags::SYN);
         if wrong && random.chance(faults.loss) && !spared {
             return tell(&|| "lost".into());
@@ -87,7 +88,7 @@ impl Network {
         let (mut pieces, mut delay, mut joins) = (vec![segment], p.delay, None);
         for tampering in &faults.tampering {
             if !wrong && matches!(tampering.change, Change::CutWindow(_)) {
-                // A window that stays closed for ever may keep a connection open for ever.
+                // A window that stays closed for ever could keep a connection open for ever.
                 continue;
             }
             if tampering.apply(now, random, &mut pieces) {
@@ -148,7 +149,7 @@ impl Network {
         self.order.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// What arrives by `now`, one at a time.
+    /// The next segment that has arrived by `now`.
     pub(crate) fn arrive(&mut self, now: Instant) -> Option<Arrival> {
         let Reverse((_, name)) = *self.order.peek().filter(|Reverse((at, _))| *at <= now)?;
         self.order.pop();
@@ -197,7 +198,7 @@ pub(crate) fn segment(s: &Segment) -> String {
     out
 }
 
-/// What became of a segment.
+/// The texts about a segment, joined.
 pub(crate) fn fates(fates: &Fates) -> String {
     if fates.is_empty() { String::new() } else { format!("  [{}]", fates.join(", ")) }
 }

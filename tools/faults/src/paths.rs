@@ -1,40 +1,40 @@
-//! The paths between two hosts: which addresses they join, what they share, and what goes wrong on them.
+//! The paths between two hosts: their addresses, shared bottlenecks and faults.
 
 use crate::draw::{Draw, LIMIT};
 use crate::middlebox::Tampering;
 use core::net::{IpAddr, Ipv6Addr};
 use pathweave_units::{Duration, Instant};
 
-/// What happens to packets of one direction of a path.
+/// The faults in one direction of a path. Numbers are probabilities.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Direction {
     pub(crate) loss: f64,
     pub(crate) duplicate: f64,
-    /// How many are late, and by how much at most.
+    /// The probability that a packet is late, and the largest delay of such a packet.
     pub(crate) reorder: f64,
     pub(crate) late_by: Duration,
-    /// A copy comes seconds later.
+    /// A copy arrives seconds later.
     pub(crate) ghost: f64,
-    /// Data under a checksum is changed.
+    /// Data that a checksum covers is changed.
     pub(crate) corrupt: f64,
     pub(crate) tampering: Vec<Tampering>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
-    /// Which of the client's addresses it leads from, and to which of the server's.
+    /// The numbers of the client's address and of the server's address that the path joins.
     pub(crate) ends: [u8; 2],
-    /// The path whose rate and queue it shares: itself, or the first.
+    /// The path whose rate and queue this path uses: itself, or the first path.
     pub(crate) bottleneck: usize,
     pub(crate) delay: Duration,
     pub(crate) jitter: Duration,
-    /// Bytes per second, and how many of them can wait.
+    /// The rate in bytes per second, and the bytes that can wait.
     pub(crate) rate: u64,
     pub(crate) queue: u64,
     /// To the server, to the client.
     pub(crate) directions: [Direction; 2],
     pub(crate) outages: Vec<(Instant, Instant)>,
-    /// A middlebox puts sequence numbers of its own in the place of the hosts'.
+    /// Whether a middlebox replaces the hosts' sequence numbers by its own.
     pub(crate) renumbers: bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Path {
 pub(crate) enum Versions {
     Four,
     Six,
-    /// Of every second address.
+    /// IPv6 for every second address.
     Both,
 }
 
@@ -58,7 +58,8 @@ impl Versions {
     }
 }
 
-/// Which addresses the paths join, in their order, and of which versions they are. The first path joins the first addresses.
+/// Draws the addresses that the paths join, in the order of the paths, and their IP versions. The first path joins the
+/// first addresses.
 pub(crate) fn shape(d: &mut Draw) -> (Vec<[u8; 2]>, Versions) {
     let version = if d.chance(0.2) { Versions::Six } else { Versions::Four };
     let several = d.between(2, 3) as u8;
@@ -116,7 +117,7 @@ impl Path {
         }
     }
 
-    /// What goes wrong becomes so little that a connection over the path can neither fail nor fall back to plain TCP.
+    /// Reduces the faults so far that a connection over the path can neither fail nor fall back to plain TCP.
     pub(crate) fn make_mild(&mut self) {
         self.outages.clear();
         self.rate = self.rate.max(200_000);

@@ -1,4 +1,4 @@
-//! Makes a failing case simpler: step by step something is taken out of it, as long as the same rule stays broken.
+//! Simplifies a failing case: removes one thing after the other, as long as the same rule stays broken.
 
 use crate::apps::Reader;
 use crate::case::{Case, Kind};
@@ -10,14 +10,14 @@ use pathweave_proto::host::Host;
 use pathweave_units::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A step has a name, by which a shrunk case can be made again from its seed, and says whether it changed anything.
+/// A step that simplifies a case. By the names of its steps, a simplified case can be made again from its seed.
 pub struct Step {
-    /// What `--without` calls it.
+    /// The name that `--without` takes.
     pub name: &'static str,
     change: fn(&mut Case),
 }
 
-/// All steps, those first that take out most. Some take out a half, and can be taken several times.
+/// All steps, beginning with those that remove most. Some remove a half, and can be taken several times.
 pub const STEPS: [Step; 21] = [
     Step { name: "last-path", change: last_path },
     Step { name: "attackers", change: |case| case.attackers.clear() },
@@ -74,10 +74,10 @@ fn algorithms(case: &mut Case) {
     }
 }
 
-/// Takes the steps of these names, one after the other.
+/// Takes the steps with these names, one after the other.
 ///
 /// # Errors
-/// A name that no step has.
+/// If no step has one of the names.
 pub fn simplify(case: &mut Case, names: &[&str]) -> Result<(), String> {
     for name in names {
         let step = STEPS.iter().find(|s| s.name == *name).ok_or_else(|| format!("no step is called `{name}`"))?;
@@ -86,7 +86,7 @@ pub fn simplify(case: &mut Case, names: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// A run whose panic is a broken rule. The panic's message is printed where it happens.
+/// Makes a run. A panic counts as a broken rule; its message is printed when it happens.
 pub fn run_caught(case: &Case) -> Result<Outcome, Fault> {
     catch_unwind(AssertUnwindSafe(|| run(case, false))).map_err(|_| Fault { rule: Rule::Panic, what: "a panic".into() })
 }
@@ -95,7 +95,7 @@ fn broken(case: &Case) -> Option<Rule> {
     run_caught(case).map_or_else(Some, |outcome| outcome.fault).map(|fault| fault.rule)
 }
 
-/// The steps that leave a case broken in the same way, at most `most` of them.
+/// At most `most` steps after which the case still breaks the same rule.
 pub fn shrink(seed: u64, rule: Rule, most: usize) -> Vec<&'static str> {
     let mut case = Case::draw(seed);
     let mut taken = Vec::new();

@@ -1,4 +1,4 @@
-//! Two hosts, their applications, and the paths between them as the driver's device.
+//! Two hosts with their applications, and the paths between them as the driver's device.
 
 use crate::case::Case;
 use crate::forger::{Forged, Forger};
@@ -46,13 +46,13 @@ impl<'c> World<'c> {
         self.driver.endpoints[end].connection(self.driver.applications.handles[end]?)
     }
 
-    /// What does not hold.
+    /// The broken rule, if any, as a text.
     pub(crate) fn fault(&self) -> Option<&String> {
         self.driver.applications.fault.as_ref()
     }
 
-    /// One round of what happens at `at`. Applications act in each, whether their time has come or not: a host may have
-    /// something for them that no event tells.
+    /// Makes one round at time `at`. Applications act in each round, even if their time has not come, because a host
+    /// may have data for them without an event.
     pub(crate) fn step(&mut self, at: Instant) {
         self.now = self.now.max(at);
         let round = self.driver.handle_packets(self.now).and_then(|()| self.driver.handle_timeout(self.now));
@@ -61,7 +61,7 @@ impl<'c> World<'c> {
         }
     }
 
-    /// Reads everything that is there, no matter what the plans say.
+    /// Reads all data that has arrived, whatever the plans say.
     pub(crate) fn read_all(&mut self) {
         for end in 0..2 {
             self.driver.applications.read_all(self.now, end, &mut self.driver.endpoints[end]);
@@ -72,7 +72,7 @@ impl<'c> World<'c> {
     }
 }
 
-/// More segments than this at one instant are a spin.
+/// A host that sends more segments than this at one instant is taken to send without end.
 const SPIN: u32 = 20_000;
 
 pub(crate) struct Wires<'c> {
@@ -80,10 +80,10 @@ pub(crate) struct Wires<'c> {
     pub(crate) network: Network,
     /// Packets sent.
     pub(crate) packets: u64,
-    /// When the last one was sent, and how many were at that time.
+    /// The time at which the last packet was sent, and the number of packets sent at that time.
     sent: (Instant, u32),
     forger: Forger<'c>,
-    /// A router's message that an attacker has forged, and for whom.
+    /// A forged router's message, and the host that gets it.
     message: Option<(usize, PacketTooBig)>,
     place: Segment,
     show: Show,
@@ -96,7 +96,7 @@ impl<'c> Wires<'c> {
         Wires { case, network, packets: 0, sent, forger, message: None, place: Segment::default(), show }
     }
 
-    /// Counts a segment and says which path it takes: none to addresses that attackers have made up.
+    /// Counts a segment and returns its path; `None` if its address was made up by an attacker.
     fn path(&mut self, now: Instant, from: usize) -> Result<Option<usize>, String> {
         let segment = &self.place;
         self.packets += 1;
@@ -118,7 +118,7 @@ impl<'c> Wires<'c> {
 }
 
 impl PacketIo for Wires<'_> {
-    /// What a host must not do.
+    /// A description of what a host did wrong.
     type Error = String;
 
     fn receive(&mut self, now: Instant) -> Result<Option<Received<'_>>, String> {
@@ -159,7 +159,7 @@ impl PacketIo for Wires<'_> {
         let Some(path) = self.path(now, host)? else { return Ok(true) };
         self.forger.see_ports(host == 0, &self.place);
         if let Payload::Chunks(_) = self.place.payload {
-            // On the wire a packet is one piece, whatever it was made of.
+            // On the wire a packet is one piece.
             self.place.payload = Payload::Bytes(self.place.payload.to_vec().into());
         }
         let shown = self.show.0.then(|| network::segment(&self.place));

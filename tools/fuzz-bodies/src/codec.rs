@@ -1,4 +1,4 @@
-//! The codec: it copes with any input, and each value has one form.
+//! Fuzzes the codec: it must handle any input, and each value must have one form.
 
 use pathweave_wire::codec::{EncodeError, decode, decode_options, encode, encode_options};
 use pathweave_wire::{Ecn, MAX_OPTION_BYTES, Options, Payload, Segment};
@@ -20,7 +20,7 @@ pub fn codec(data: &[u8]) {
     comes_back(&segment, Ecn::Ect0);
 }
 
-/// Writing options and reading them back gives the same options, and writing those gives the same bytes.
+/// Checks that options are the same after writing and reading, and give the same bytes when written again.
 fn one_form(options: &Options) {
     let mut form = [0; MAX_OPTION_BYTES];
     match encode_options(options, &mut form) {

@@ -1,5 +1,5 @@
-//! A connection that receives arbitrary segments: in no state does any input make it panic, spin, or send options that do not
-//! fit. Without tampering, what is read is what was written.
+//! Fuzzes a connection with arbitrary segments: in no state may an input make it panic, send without end, or send
+//! options that do not fit. If nothing was tampered with, the data read must be the data written.
 
 use crate::world::{PATHS, PORT, World, address, path_manager, payload};
 use arbitrary::{Arbitrary, Unstructured};
@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 /// The most steps of an input.
 const STEPS: usize = 150;
-/// The most that one write hands over, bytes.
+/// The largest write, bytes.
 const WRITE: u32 = 30_000;
 /// The larger of the two receive buffers, bytes.
 const RECEIVE_BUFFER: u64 = 200_000;
-/// What the rounding of the window field may add, bytes.
+/// The most that rounding of the window field may add, bytes.
 const SLACK: u64 = 1 << 14;
 
 #[derive(Arbitrary, Debug)]
@@ -39,7 +39,7 @@ struct Settings {
     ecn: bool,
     bytes: bool,
     small_buffer: bool,
-    /// The handshakes are done before the first step.
+    /// Whether the handshakes are done before the first step.
     established: bool,
 }
 
@@ -53,7 +53,7 @@ enum Step {
     Drop {
         to_server: bool,
     },
-    /// The oldest goes behind all others.
+    /// Moves the oldest segment on its way behind all others.
     Delay {
         to_server: bool,
     },
@@ -65,7 +65,7 @@ enum Step {
         at: u8,
         change: Change,
     },
-    /// A segment of our own making, near the last one that was sent.
+    /// Injects a segment that resembles the last one sent.
     Inject {
         to_server: bool,
         path: u8,
@@ -108,11 +108,11 @@ enum Change {
         start: u16,
         len: u16,
     },
-    /// These options in place of all.
+    /// Replaces all options by these.
     Options(Vec<u8>),
-    /// These options after the others.
+    /// Adds these options after the others.
     MoreOptions(Vec<u8>),
-    /// One octet of the options.
+    /// Changes one octet of the options.
     Octet {
         at: u8,
         xor: u8,

@@ -1,16 +1,17 @@
-//! ICMP messages: any bytes lead to an answer, and a message that is accepted says what its bytes say.
+//! Fuzzes ICMP messages: any bytes must give a message or an error, and an accepted message must say what its bytes
+//! say.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use pathweave_wire::codec::{DecodeError, decode, decode_packet_too_big};
 
-/// Who gets the messages: an address that a fuzzer can guess, and that has to appear in two places.
+/// The address of the host that gets the messages. It must appear in two places, so it is one that a fuzzer can guess.
 const V4: Ipv4Addr = Ipv4Addr::new(0, 0, 0, 0);
 const V6: Ipv6Addr = Ipv6Addr::UNSPECIFIED;
 
-/// Reads the bytes as a packet, and as the content of packets to us whose checksums are right.
+/// Reads the bytes as a packet, and as the content of packets to this host with correct checksums.
 pub fn icmp(data: &[u8]) {
     let _ = decode_packet_too_big(data);
-    // A message is as long as a packet's length says.
+    // A packet's length limits the length of a message.
     let data = &data[..data.len().min(60_000)];
     let (v4, v6) = (ipv4(data), ipv6(data));
     for (packet, receiver, mtu) in [(v4, IpAddr::V4(V4), data.get(6..8)), (v6, IpAddr::V6(V6), data.get(4..8))] {
@@ -51,7 +52,8 @@ fn ipv6(data: &[u8]) -> Vec<u8> {
     [packet, message].concat()
 }
 
-/// Writes the checksum of all bytes there, if there are enough of them; `more` is the sum of what else it covers.
+/// Writes the checksum of all bytes at `at`, if there are enough bytes. `more` is the sum of the other data that it
+/// covers.
 fn put_checksum(bytes: &mut [u8], at: usize, more: u32) {
     let Some(field) = bytes.get_mut(at..at + 2) else { return };
     field.fill(0);

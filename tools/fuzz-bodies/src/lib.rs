@@ -1,6 +1,7 @@
-//! What the fuzz targets in `fuzz/` do with their input: each function takes any bytes and panics if a promise is broken.
+//! The functions that the fuzz targets in `fuzz/` call with their input. Each takes any bytes, and panics if a promise
+//! is broken.
 //!
-//! They are here, and not beside the targets, so that the ordinary tests can replay the corpora without a fuzzer.
+//! These functions are not beside the targets, so that the ordinary tests can replay the corpora without a fuzzer.
 
 mod codec;
 mod connection;

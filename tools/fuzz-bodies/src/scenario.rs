@@ -1,14 +1,14 @@
-//! Scenario files: any text is a scenario or a message, and a scenario's canonical text is the same scenario.
+//! Fuzzes scenario files: any text must give a scenario or an error, and a scenario's canonical text the same scenario.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{Document, Link, NoFiles, SchedulerSpec, Variant};
 use pathweave_lab::sim::Simulation;
 use pathweave_units::{Duration, Instant};
 
-/// The most links, connections and buffers of a simulation that is started: larger ones take long without being wrong.
+/// Simulations with more links, connections or buffers than this are not started, because they take long.
 const SMALL: usize = 4;
 
-/// Reads the bytes as a scenario file, for a scheduler and for plain TCP, and starts the simulation of small ones.
+/// Reads the bytes as a scenario file, for a scheduler and for plain TCP, and starts the simulation if it is small.
 pub fn scenario(data: &[u8]) {
     let Ok(text) = core::str::from_utf8(data) else { return };
     let registry = Registry::builtin();
@@ -38,12 +38,12 @@ pub fn scenario(data: &[u8]) {
     }
 }
 
-/// Whether a simulated moment on it costs little: a fast link without delay has very many round trips in it.
+/// Whether a link is cheap to simulate. A fast link without delay has very many round trips in a short time.
 fn is_slow(link: &Link) -> bool {
     link.settings.delay >= Duration::from_millis(1) && link.changes.is_empty()
 }
 
-/// Made-up traces may be as long as hours on a fast link.
+/// Whether the scenario generates traces, which may have hours of a fast link.
 fn makes_traces(text: &str) -> bool {
     text.contains("cellular")
 }

@@ -1,5 +1,5 @@
-//! Several segments that leave as one are cut and joined again on their way. Whatever becomes of them, what is read is
-//! what was written.
+//! Fuzzes super-segments: segments that leave as one are cut and joined again on their way. Whatever happens to them,
+//! the data read must be the data written.
 
 use crate::world::World;
 use arbitrary::{Arbitrary, Unstructured};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The most steps of an input.
 const STEPS: usize = 200;
-/// The most that one write hands over, bytes.
+/// The largest write, bytes.
 const WRITE: u32 = 60_000;
 /// The smallest piece that a segment is cut into, bytes.
 const PART: u16 = 50;
@@ -30,24 +30,24 @@ struct Settings {
 
 #[derive(Arbitrary, Debug)]
 enum Step {
-    /// At most so many segments leave as one from now on.
+    /// Sets the number of segments that may leave as one.
     Most(u8),
-    /// The oldest one on its way is cut into parts of this size, or into those that it has.
+    /// Cuts the oldest segment on its way into parts of this size, or into its own parts.
     Cut {
         to_server: bool,
         size: Option<u16>,
     },
-    /// The same as a network card does it: each part has the options of all.
+    /// Cuts the oldest segment as a network card does: each part has all the options.
     CutByCard {
         to_server: bool,
         size: u16,
     },
-    /// The oldest one takes up those that follow, as far as it can.
+    /// Joins the segments that follow to the oldest one, as far as possible.
     Join {
         to_server: bool,
         count: u8,
     },
-    /// Delivers some.
+    /// Delivers some segments.
     Pass {
         to_server: bool,
         count: u8,
@@ -55,7 +55,7 @@ enum Step {
     Drop {
         to_server: bool,
     },
-    /// The oldest goes behind all others.
+    /// Moves the oldest segment behind all others.
     Delay {
         to_server: bool,
     },
@@ -116,7 +116,7 @@ fn config(settings: &Settings) -> ConnectionConfig {
     config
 }
 
-/// The oldest one on its way is replaced by what `cut` makes of it.
+/// Replaces the oldest segment on its way by the result of `cut`.
 fn replace_first(world: &mut World, to_server: bool, cut: impl FnOnce(Segment) -> Vec<Segment>) {
     let wire = world.wire(usize::from(to_server));
     let Some((ecn, segment)) = wire.pop_front() else { return };

@@ -19,9 +19,9 @@ pub(crate) const PATHS: u8 = 2;
 pub(crate) const PORT: u16 = 5001;
 /// The most segments on a wire: more are lost.
 const WIRE: usize = 1000;
-/// More segments than this after one event, or timers at one time, are a spin.
+/// More segments than this after one event, or more timers at one time, count as an endless loop.
 const SPIN: usize = 5000;
-/// More bytes than this at one time were never sent.
+/// No more bytes than this can be read at one time, because no more are ever sent.
 const MOST_READ: u32 = 10_000_000;
 
 /// The address of a path's end.
@@ -32,16 +32,16 @@ pub(crate) fn address(path: u8, server: bool) -> IpAddr {
 /// The wires between the hosts.
 #[derive(Default)]
 pub(crate) struct Wires {
-    /// What is on its way to each host.
+    /// The segments on their way to each host.
     to: [VecDeque<(Ecn, Segment)>; 2],
-    /// What arrives next, and where.
+    /// The host and the segment that arrives next.
     arriving: Option<(usize, Ecn, Segment)>,
     place: Segment,
     /// The last segment that each host has sent.
     last_sent: [Option<Segment>; 2],
-    /// Segments since the last event.
+    /// Segments sent since the last event.
     sent: usize,
-    /// The most segments that a host hands over as one.
+    /// The number of segments that a host may hand over as one.
     max_segments: usize,
 }
 
@@ -78,7 +78,7 @@ impl PacketIo for Wires {
     }
 }
 
-/// The applications do what the input says, and nothing by themselves.
+/// The applications. They do only what the input says.
 pub(crate) struct Programs {
     handles: [Option<ConnectionHandle>; 2],
 }
@@ -122,7 +122,7 @@ pub(crate) fn payload(start: u64, len: u32, bytes: bool) -> Payload {
 }
 
 impl World {
-    /// A client that has begun to connect. With `bytes`, payloads are bytes.
+    /// Two hosts, after the client has begun to connect. With `bytes`, payloads are real bytes.
     pub(crate) fn new(config: ConnectionConfig, server: ConnectionConfig, bytes: bool) -> Self {
         let host = |server: bool| {
             let mut end =
@@ -152,7 +152,7 @@ impl World {
         world
     }
 
-    /// Lets an end send after a command, and handles its events.
+    /// Lets a host send after a command, and handles its events.
     fn drain(&mut self, i: usize) {
         self.driver.io.sent = 0;
         let Ok(()) = self.driver.drain(self.now, i);
@@ -164,12 +164,12 @@ impl World {
         let Ok(()) = self.driver.handle_packets(self.now);
     }
 
-    /// At most so many segments leave as one from now on.
+    /// Sets the number of segments that may leave as one.
     pub(crate) fn set_max_segments(&mut self, most: usize) {
         self.driver.io.max_segments = most;
     }
 
-    /// What is on its way to an end.
+    /// The segments on their way to a host.
     pub(crate) fn wire(&mut self, to: usize) -> &mut VecDeque<(Ecn, Segment)> {
         &mut self.driver.io.to[to]
     }
@@ -179,14 +179,14 @@ impl World {
         self.driver.io.last_sent[from].as_ref()
     }
 
-    /// Delivers the oldest segment on its way to `to`; whether there was one.
+    /// Delivers the oldest segment on its way to `to`. Returns whether there was one.
     pub(crate) fn pass(&mut self, to: usize) -> bool {
         let Some((ecn, segment)) = self.wire(to).pop_front() else { return false };
         self.deliver(to, ecn, segment);
         true
     }
 
-    /// Time passes; every timer up to then runs at its own time.
+    /// Advances the time. Every timer until then runs at its own time.
     pub(crate) fn advance(&mut self, by: Duration) {
         let until = self.now + by;
         let mut at_one_time = 0;
@@ -238,7 +238,8 @@ impl World {
         self.driver.endpoints[i].connection(self.handle(i)?)
     }
 
-    /// Delivers everything, lets time pass while nothing is on its way, and reads, until `until` or until nothing more happens.
+    /// Delivers all segments, advances the time while none is on its way, and reads, until `until` or until nothing
+    /// more happens.
     pub(crate) fn settle(&mut self, until: Instant) {
         loop {
             let moved = self.pass(0) | self.pass(1);
@@ -253,7 +254,7 @@ impl World {
     }
 }
 
-/// The path manager of a number.
+/// The path manager with this number.
 pub(crate) fn path_manager(n: u8) -> PathManager {
     match n % 3 {
         0 => PathManager::Default,

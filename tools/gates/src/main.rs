@@ -1,4 +1,4 @@
-//! Runs the gates for failing paths (`pathweave_lab::gates`) and shows the table. Fails if a gate does not hold.
+//! Runs the gates for failing paths (`pathweave_lab::gates`) and prints the table. Fails if a gate does not hold.
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -11,25 +11,26 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Schedulers against paths that go dark.
+/// Tests schedulers on paths that go dark.
 #[derive(Debug, Parser)]
 struct Options {
-    /// Seeds, from 1.
+    /// Number of seeds.
     #[arg(long, default_value_t = 200)]
     seeds: u64,
     /// The first seed.
     #[arg(long, default_value_t = 1)]
     first: u64,
-    /// Threads; 0: as many as there are processors.
+    /// Number of threads; 0 means one per processor.
     #[arg(long, default_value_t = 0)]
     jobs: usize,
     /// Only these schedulers, separated by commas.
     #[arg(long, value_delimiter = ',')]
     schedulers: Vec<String>,
-    /// Writes the table here too.
+    /// Also writes the table to this file.
     #[arg(long)]
     write: Option<PathBuf>,
-    /// Shows the scenario file of this kind (one, each, all, linux), of the first seed and scheduler, and runs nothing.
+    /// Prints the scenario file of this kind (one, each, all, linux) for the first seed and scheduler, and runs
+    /// nothing.
     #[arg(long)]
     show: Option<String>,
 }
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let registry = Registry::builtin();
     let wanted = |name: &str| options.schedulers.is_empty() || options.schedulers.iter().any(|s| s == name);
-    // On one path nothing goes on while it is dark.
+    // `single` has only one path, so nothing can be delivered while that is dark.
     let schedulers: Vec<_> =
         registry.schedulers().iter().filter(|f| f.name() != "single" && wanted(f.name())).collect();
     if let (Some(kind), Some(factory)) = (&options.show, schedulers.first()) {

@@ -1,5 +1,5 @@
-//! A connection without a network that keeps a scheduler busy: subflows of different round-trip times whose windows are full
-//! and open by a few segments at each acknowledgement, as on a long transfer.
+//! A connection without a network that keeps a scheduler busy, as in a long transfer: its subflows have different
+//! round-trip times and full windows, in which each acknowledgement makes room for a few segments.
 
 use pathweave_proto::congestion::Phase;
 use pathweave_proto::connection::SendMap;
@@ -11,28 +11,29 @@ use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A connection that is measured.
+/// A connection on which decisions are measured.
 pub(crate) struct Connection {
     pub(crate) name: &'static str,
-    /// Of its subflows, ms.
+    /// The round-trip times of its subflows, ms.
     rtts_ms: &'static [u64],
-    /// Part of the segments that each subflow loses.
+    /// The fraction of segments that each subflow loses.
     loss: f64,
 }
 
-/// All that are measured. Round trips that are far apart make predictions long, and losses uncertain.
+/// All connections on which decisions are measured. Very different round-trip times make predictions long, and losses
+/// make them uncertain.
 pub(crate) const CONNECTIONS: [Connection; 3] = [
     Connection { name: "2", rtts_ms: &[20, 40], loss: 0.01 },
     Connection { name: "2-apart", rtts_ms: &[20, 2000], loss: 0.05 },
     Connection { name: "8", rtts_ms: &[20, 40, 60, 80, 100, 120, 140, 160], loss: 0.01 },
 ];
 const MSS: u32 = 1428;
-/// What the application has always written ahead, bytes.
+/// The written data that is always unassigned, bytes.
 const BACKLOG: u64 = 1 << 20;
-/// The peer's window, bytes: enough for all, so that the rules compare and do not just wait.
+/// The peer's window, bytes. It is large enough that the rules compare subflows instead of waiting for the window.
 const WINDOW: u64 = 2 << 20;
 
-/// A scheduler, its connection, and what is out on each subflow.
+/// A scheduler, its connection, and the data in flight on each subflow.
 pub(crate) struct World {
     scheduler: Box<dyn Scheduler>,
     now: Instant,
@@ -88,7 +89,7 @@ impl World {
         }
     }
 
-    /// Decides and carries out until `count` decisions were taken.
+    /// Takes and carries out decisions until `count` have been taken.
     pub(crate) fn run(&mut self, count: u64) {
         while self.decisions < count {
             self.fill();
@@ -127,7 +128,7 @@ impl World {
         }
     }
 
-    /// The next subflow's oldest data is acknowledged, and the application writes as much again.
+    /// Acknowledges the next subflow's oldest data; the application writes as much again.
     fn acknowledge(&mut self) {
         self.now += Duration::from_micros(700);
         let subflows = self.subflows.len();
@@ -142,7 +143,7 @@ impl World {
         s.queue.bytes = s.queue.bytes.saturating_sub(range.end.since(range.start));
         s.queue.memory = s.queue.bytes * 3 / 2;
         s.queue.space = (1u64 << 20).saturating_sub(s.queue.memory);
-        // Round trips and windows vary, so that nothing which a rule keeps of its last answer stays right for long.
+        // Round trips and windows vary, so that a rule cannot use its last result again.
         self.noise = self.noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let sample = Duration::from_micros(900 * self.rtts_ms[i]) + Duration::from_micros((self.noise >> 40) % 4000);
         s.rtt.smoothed = s.rtt.smoothed.map(|srtt| srtt.mul_f64(0.875) + sample.div(8));
@@ -174,13 +175,13 @@ fn view_of<'a>(now: Instant, subflows: &'a [SubflowView], map: &'a SendMap) -> V
     }
 }
 
-/// What is counted: a decision. Not inlined, so that it can be found by name.
+/// A decision, whose instructions are counted. Not inlined, so that it can be found by name.
 #[inline(never)]
 fn decide(scheduler: &mut dyn Scheduler, view: &View<'_>) -> Decision {
     scheduler.decide(view)
 }
 
-/// And what the scheduler does with the events in between.
+/// The scheduler's handling of an event, whose instructions are counted too.
 #[inline(never)]
 fn tell(scheduler: &mut dyn Scheduler, event: &Event<'_>, view: &View<'_>) {
     scheduler.on_event(event, view);

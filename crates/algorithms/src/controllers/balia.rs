@@ -1,11 +1,11 @@
 //! `balia`: balanced linked adaptation; Peng, Walid, Hwang and Low 2016, draft-walid-mptcp-congestion-control-04.
 //!
-//! With x_r = w_r/rtt_r and α_r = max x_k/x_r: for each segment acknowledged on path r the window grows by
-//! x_r/(rtt_r·(Σ x_k)²)·(1 + α_r)/2·(4 + α_r)/5; a loss takes (w_r/2)·min(α_r, 1.5) away.
+//! Let x_r = w_r/rtt_r be the rate of path r, and α_r = max x_k/x_r. For each segment acknowledged on path r the window
+//! grows by x_r/(rtt_r·(Σ x_k)²)·(1 + α_r)/2·(4 + α_r)/5. A loss takes (w_r/2)·min(α_r, 1.5) away.
 //!
-//! Deviations: α is exact; the kernel's port cuts it off to a whole number. Rates are in segments, as in the draft. The
-//! threshold is at least 2, as everywhere here. A subflow without a round-trip time sample is left out of the sums;
-//! without one of its own a subflow behaves like Reno.
+//! Deviations: α is a real number; the kernel's port cuts it off to a whole number. Rates are in segments, as in the
+//! draft. The threshold is at least 2, as in all controllers here. A subflow without a round-trip time sample is left
+//! out of the sums, and behaves like Reno itself.
 
 use super::coupled_paths;
 use super::increase::{Linked, Rule};
@@ -24,7 +24,8 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
 #[derive(Debug)]
 pub struct Balia;
 
-/// This subflow's rate x_r and round-trip time, the largest rate, and the sum of all, per second.
+/// Returns this subflow's rate x_r and round-trip time, the largest rate, and the sum of all rates. Rates are in
+/// segments per second, the time in seconds.
 fn rates(cx: &Context<'_>) -> Option<(f64, f64, f64, f64)> {
     let (mut own, mut most, mut sum) = (None, 0.0f64, 0.0);
     for path in coupled_paths(cx) {

@@ -1,9 +1,9 @@
 //! `coupled`: fully coupled; Kelly and Voice 2005, Han et al. 2006, as in Wischik et al., NSDI 2011, §2.2.
 //!
-//! For each segment acknowledged on any path its window grows by 1/w_total; a loss takes w_total/2 away from its path's
-//! window. All traffic goes to the least congested paths, and flaps between equal ones.
+//! For each segment acknowledged on a path, that path's window grows by 1/w_total. A loss on a path takes w_total/2
+//! away from that path's window. So all traffic goes to the least congested paths, and flaps between equal ones.
 //!
-//! Deviation: the window left by a loss is at least 2, as everywhere here; the paper bounds it by 1.
+//! Deviation: a loss leaves a window of at least 2, as in all controllers here; the paper allows 1.
 
 use super::FractionalIncrease;
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth};

@@ -1,14 +1,18 @@
 //! `cubic`: RFC 9438, with the arithmetic of Linux's `tcp_cubic.c`, and HyStart.
 //!
-//! The window follows W(t) = C·(t − K)³ + W_max (RFC 9438 eq. 1), K = ∛((W_max − cwnd)/C) (eq. 2), or Reno's estimate
-//! where that is larger (§4.3, eq. 4). On loss it goes to β times the window (§4.6), and W_max is lowered further when
-//! the last one was not reached (fast convergence, §4.7).
+//! The window follows W(t) = C·(t − K)³ + W_max (RFC 9438 eq. 1) with K = ∛((W_max − cwnd)/C) (eq. 2), or Reno's
+//! estimate if that is larger (§4.3, eq. 4). A loss leaves β times the window (§4.6). If the loss comes before the
+//! window has reached the last W_max again, the new W_max is lowered further (fast convergence, §4.7).
 //!
-//! Deviations, all as in the kernel: β is 717/1024 and C 410/1024; time counts in 1/1024 s; the target is W(t +
-//! smallest RTT), not W(t + smoothed RTT); the window grows at most by half per round (at least two acknowledged
-//! segments for each one); while no loss has been seen it grows at least by 1/20 per round; Reno's estimate keeps its
-//! slope after it passes the window of before the loss; a timeout forgets W_max; the increase is recomputed at most
-//! once per millisecond, and at an unchanged window every 31 ms.
+//! Deviations, all as in the kernel:
+//!
+//! * β is 717/1024, C is 410/1024, and time counts in 1/1024 s.
+//! * The target is W(t + smallest RTT), not W(t + smoothed RTT).
+//! * The window grows by at most half per round: each segment more needs at least two acknowledged ones.
+//! * Before the first loss the window grows by at least 1/20 per round.
+//! * Reno's estimate keeps its slope after it passes the window before the loss.
+//! * A timeout forgets W_max.
+//! * The increase is recomputed at most once per millisecond, and every 31 ms while the window does not change.
 
 use super::AdditiveIncrease;
 use super::hystart::{HyStart, Variant};
@@ -34,7 +38,7 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
             kind: Kind::Bool,
             unit: "",
             default: "true",
-            description: "give up bandwidth faster while the share shrinks",
+            description: "give up bandwidth faster if losses come at ever smaller windows",
             source: "RFC 9438 §4.7",
         },
         Parameter {
@@ -57,19 +61,19 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     },
 };
 
-/// β, of [`SCALE`].
+/// β, in units of 1/[`SCALE`].
 const BETA: u64 = 717;
 const SCALE: u64 = 1024;
-/// C, of [`SCALE`], in segments per second cubed.
+/// C in segments per second cubed, in units of 1/[`SCALE`].
 const C: u64 = 410;
-/// Reno's estimate grows by one for this many eighths of a window: 8·(1 + β)/(3·(1 − β)).
+/// Reno's estimate grows by one segment for this many acknowledged eighths of a window: 8·(1 + β)/(3·(1 − β)).
 const RENO_EIGHTHS: u64 = 8 * (SCALE + BETA) / 3 / (SCALE - BETA);
 
-/// The growth from the last reduction on.
+/// The growth since the last reduction of the window.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Instant,
-    /// K in 1/1024 s, and the window at the plateau.
+    /// K in 1/1024 s, and the window at the curve's plateau.
     k: u64,
     origin: u32,
     /// Reno's estimate, and the segments acknowledged towards its next increase.
@@ -77,7 +81,7 @@ struct Epoch {
     reno_acked: u64,
 }
 
-/// RFC 9438.
+/// CUBIC (RFC 9438).
 #[derive(Debug)]
 pub struct Cubic {
     fast_convergence: bool,
@@ -87,14 +91,15 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// W_max; 0 before the first loss.
     last_max: u32,
-    /// Segments to be acknowledged for an increase by one, and when and at which window that was computed.
+    /// Segments that must be acknowledged for one more in the window, and the time and window for which that was
+    /// computed.
     per_increase: u32,
     computed: Option<(Instant, u32)>,
     delay_min: Option<Duration>,
 }
 
 impl Cubic {
-    /// At the start of a flow.
+    /// A controller for a new flow.
     pub fn new(hystart: Variant, fast_convergence: bool, friendly: bool) -> Self {
         Cubic {
             fast_convergence,
@@ -118,7 +123,7 @@ impl Cubic {
         Epoch { start: now, k, origin, reno: cwnd, reno_acked: u64::from(acked) }
     }
 
-    /// Segments to be acknowledged for an increase by one, by the cubic function.
+    /// Segments that must be acknowledged for one more in the window, by the cubic function.
     fn cubic_count(&self, epoch: &Epoch, now: Instant, cwnd: u32) -> u32 {
         let t = ticks(now.since(epoch.start) + self.delay_min.unwrap_or(Duration::ZERO));
         let offset = u128::from(t.abs_diff(epoch.k));
@@ -175,7 +180,7 @@ impl Cubic {
 impl Controller for Cubic {
     fn on_sample(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
-        // Samples right after a reduction still hold the queue that caused it.
+        // For a second after a reduction, samples still include the queue that caused it.
         if self.epoch.is_some_and(|e| cx.now.since(e.start) < Duration::from_secs(1)) {
             return;
         }
@@ -217,7 +222,7 @@ impl Controller for Cubic {
     }
 
     fn on_restart(&mut self, cx: &mut Context<'_>, idle: Duration) {
-        // The curve does not go on while nothing is sent.
+        // The curve stands still while nothing is sent.
         if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + idle).min(cx.now);
         }
@@ -231,12 +236,12 @@ impl Controller for Cubic {
     }
 }
 
-/// In 1/1024 s.
+/// `time` in units of 1/1024 s.
 fn ticks(time: Duration) -> u64 {
     (u128::from(time.as_nanos()) * 1024 / 1_000_000_000) as u64
 }
 
-/// The whole part of the cube root, exactly.
+/// The cube root, rounded down exactly.
 fn cube_root(x: u64) -> u64 {
     let cube = |r: u64| u128::from(r) * u128::from(r) * u128::from(r);
     let mut root = libm::cbrt(x as f64) as u64;

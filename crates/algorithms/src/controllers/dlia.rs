@@ -1,12 +1,12 @@
 //! `dlia`: dynamic LIA; Lubna, Mahmud and Cho, "D-LIA: Dynamic congestion control algorithm for MPTCP", ICT Express
 //! 2020.
 //!
-//! Grows like [`super::lia`], RFC 6356. What a loss leaves of the window depends on the interval between losses. The
-//! rule judges that interval by how far the window has grown since the last loss: the less it has grown, the sooner
-//! this loss came, and the less likely it is a sign of congestion.
+//! The window grows like that of [`super::lia`] (RFC 6356). How much of it a loss leaves depends on the interval
+//! between losses, which the rule judges by how far the window has grown since the last loss: the less it has grown,
+//! the sooner this loss came, and the less likely it is a sign of congestion.
 //!
 //! ```text
-//! γ = min(1, w_last/w)              w: window at this loss; w_last: window that the loss before left, at first 2 segments
+//! γ = min(1, w_last/w)              w: window at this loss; w_last: window that the last loss left, at first 2 segments
 //! β ← gain·γ + (1 − gain)·β         at first ½; then held between ½ and 1 − min_decrease
 //! w ← max(β·w, 2)
 //! ```
@@ -15,8 +15,8 @@
 //! article itself was not available, so no equation numbers are given.
 //!
 //! Deviations: the module calculates in whole percents and segments; here windows and factors are real numbers. The
-//! module treats plain TCP separately and halves its window; here a single subflow is treated like one of several. What
-//! RFC 6356 leaves open is as in [`super::lia`].
+//! module treats plain TCP separately and halves its window; here a single subflow is treated like one of several. The
+//! deviations of [`super::lia`] apply too.
 
 use super::increase::{Linked, Rule};
 use super::lia;
@@ -33,7 +33,7 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
             kind: Kind::Number { min: 0.0, max: 0.5 },
             unit: "",
             default: "0.1",
-            description: "smallest part of the window that a loss takes away",
+            description: "smallest fraction of the window that a loss takes away",
             source: "mptcp_dlia.c",
         },
         Parameter {
@@ -49,19 +49,20 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     build: |v| Ok(Box::new(Linked::new(Dlia::new(v.number("min_decrease"), v.number("gain"))))),
 };
 
-/// LIA with a decrease by the interval between losses.
+/// LIA with a decrease that depends on the interval between losses.
 #[derive(Debug)]
 pub struct Dlia {
     min_decrease: f64,
     gain: f64,
-    /// β: what the last loss left of the window.
+    /// β: the fraction of the window that the last loss left.
     left: f64,
     /// w_last, segments.
     last_window: f64,
 }
 
 impl Dlia {
-    /// With the smallest part that a loss takes away, and the weight of the newest interval.
+    /// `min_decrease`: the smallest fraction of the window that a loss takes away; `gain`: the weight of the newest
+    /// interval.
     pub fn new(min_decrease: f64, gain: f64) -> Self {
         Dlia { min_decrease, gain, left: 0.5, last_window: 2.0 }
     }
@@ -91,7 +92,7 @@ mod tests {
         Linked::new(Dlia::new(0.1, 0.25))
     }
 
-    /// What is left of each of these windows, one loss after the other.
+    /// The window that is left if a loss comes at each of these windows, one after the other.
     fn after(windows: &[u32]) -> Vec<u32> {
         let mut flow = Flow::new(dlia(), 100).threshold(100).with_path(path(1_000_000, 100));
         let lose = |window: &u32| {
@@ -108,8 +109,8 @@ mod tests {
         assert_eq!(after(&[100]), [50]);
     }
 
-    /// A second loss before the window has grown: γ = 1, β = 0.25 + 0.75·0.5 = 0.625; 0.625·50 = 31.25. A third one at 40:
-    /// γ = 31.25/40 = 0.78125, β = 0.25·0.78125 + 0.75·0.625 = 0.6640625; 26.5625.
+    /// A second loss before the window has grown: γ = 1, β = 0.25 + 0.75·0.5 = 0.625; 0.625·50 = 31.25. A third one at
+    /// 40: γ = 31.25/40 = 0.78125, β = 0.25·0.78125 + 0.75·0.625 = 0.6640625; 26.5625.
     #[test]
     fn losses_that_follow_closely_take_less_away() {
         assert_eq!(after(&[100, 50]), [50, 31]);

@@ -1,8 +1,8 @@
 //! `ewtcp`: equally weighted TCP; Honda et al., PFLDNeT 2009, as in Wischik et al., NSDI 2011, §2.1.
 //!
-//! For each segment acknowledged on path r the window grows by a/w_r, a = 1/√n with n subflows, so that all together
-//! take as much as one TCP flow at a shared bottleneck; a loss halves it. The weights are equal whatever the paths are,
-//! which is its weakness.
+//! For each segment acknowledged on path r the window grows by a/w_r; a loss halves it. With n subflows a = 1/√n, so
+//! that all together take as much as one TCP flow at a shared bottleneck. The weakness of the rule is that all subflows
+//! have the same weight, however good their paths are.
 
 use super::FractionalIncrease;
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth};

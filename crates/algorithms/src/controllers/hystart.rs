@@ -1,65 +1,69 @@
-//! Leaving slow start before it overflows the bottleneck's queue: Linux's HyStart, and HyStart++ (RFC 9406).
+//! Two methods to leave slow start before it overflows the bottleneck's queue: Linux's HyStart, and HyStart++ (RFC
+//! 9406).
 //!
-//! Linux's (Ha and Rhee 2011, as in `tcp_cubic.c`) has two detectors, run from a window of 16 on: the train of closely
-//! spaced acknowledgements is longer than half of the smallest round-trip time, or the round's smallest sample exceeds
-//! the flow's smallest by an eighth. Each sets the threshold to the window, for good. Deviation: the kernel adds to the
-//! train's limit the time that its offload may take for one burst. It computes that time from the pacing rate, with a
-//! cap of 1 ms, which is reached below 262 MB/s; here it is always the cap.
+//! HyStart (Ha and Rhee 2011, as in `tcp_cubic.c`) has two detectors, which run once the window has 16 segments. The
+//! first fires if a train of closely spaced acknowledgements lasts longer than half of the smallest round-trip time;
+//! the second if the round's smallest round-trip time sample exceeds the flow's smallest by an eighth. The first one
+//! that fires ends slow start: it sets the threshold to the window. Deviation: the kernel adds to the train's limit the
+//! time that its offload may take for one burst. It computes that time from the pacing rate, with a cap of 1 ms, which
+//! is reached below 262 MB/s; here it is always the cap.
 //!
-//! HyStart++ detects by delay only and, instead of leaving at once, grows at a quarter of the speed for five rounds; it
-//! goes back to slow start when the increase was a passing one.
+//! HyStart++ has only a delay detector. If that fires, slow start does not end at once: the window grows at a quarter
+//! of the speed for five rounds (conservative slow start), and slow start resumes if the delay falls again meanwhile.
 
 use pathweave_proto::congestion::{Ack, Context, slow_start};
 use pathweave_units::{Duration, Instant};
 
-/// Both count a round's minimum only from this many samples on (Linux HYSTART_MIN_SAMPLES, RFC 9406 N_RTT_SAMPLE).
+/// Both methods use a round's minimum only if the round has this many samples (Linux HYSTART_MIN_SAMPLES, RFC 9406
+/// N_RTT_SAMPLE).
 const MIN_SAMPLES: u32 = 8;
 /// Smallest window at which Linux's detectors run, segments.
 const LOW_WINDOW: u32 = 16;
-/// Acknowledgements at most this far apart belong to one train.
+/// Acknowledgements that are at most this far apart belong to one train.
 const TRAIN_SPACING: Duration = Duration::from_millis(2);
-/// The most that the kernel allows for one offloaded burst.
+/// The longest time that the kernel allows for one offloaded burst.
 const OFFLOAD_DELAY: Duration = Duration::from_millis(1);
 /// RFC 9406: CSS_GROWTH_DIVISOR, CSS_ROUNDS, L (not paced).
 const CSS_GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u32 = 5;
 const BURST_LIMIT: u32 = 8;
 
-/// The increase that counts: an eighth of `base`, from 4 to 16 ms (Linux HYSTART_DELAY_THRESH, RFC 9406 RttThresh).
+/// The increase of the round-trip time that the delay detectors look for: an eighth of `base`, at least 4 and at most
+/// 16 ms (Linux HYSTART_DELAY_THRESH, RFC 9406 RttThresh).
 fn delay_threshold(base: Duration) -> Duration {
     base.div(8).clamp(Duration::from_millis(4), Duration::from_millis(16))
 }
 
-/// Which detector, if any.
+/// The method that ends slow start before the first loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// Slow start until the first loss.
+    /// No method: slow start lasts until the first loss.
     Off,
     /// Linux's HyStart.
     Linux,
-    /// RFC 9406.
+    /// HyStart++ (RFC 9406).
     PlusPlus,
 }
 
-/// Watches slow start.
+/// The state of either method in one flow.
 #[derive(Clone, Debug)]
 pub struct HyStart {
     variant: Variant,
-    /// Linux: a detector has fired. HyStart++: congestion avoidance has begun.
+    /// Whether the method has done its work. Linux: a detector has fired. HyStart++: congestion avoidance has begun.
     done: bool,
     round_start: Instant,
     last_ack: Instant,
-    /// Smallest sample of this round and of the one before.
+    /// Smallest sample of this round and of the last.
     round_min: Option<Duration>,
     previous_min: Option<Duration>,
     samples: u32,
-    /// Conservative slow start: the minimum at its start, and the rounds that it has lasted.
+    /// In conservative slow start: the round's minimum when it began, and the rounds that it has lasted.
     conservative: Option<(Duration, u32)>,
     remainder: u32,
 }
 
 impl HyStart {
-    /// At the start of a flow.
+    /// The state of a new flow.
     pub fn new(variant: Variant) -> Self {
         HyStart {
             variant,
@@ -74,13 +78,14 @@ impl HyStart {
         }
     }
 
-    /// After a timeout: slow start may be left early again. RFC 9406 §4.3 uses HyStart++ only in the initial one.
+    /// Starts again after a timeout, for the new slow start. HyStart++ stays off: RFC 9406 §4.3 uses it only in a
+    /// flow's first slow start.
     pub fn restart(&mut self) {
         *self = HyStart { done: self.variant != Variant::Linux, ..HyStart::new(self.variant) };
     }
 
-    /// Sees an acknowledgement with a sample, before the window grows. `delay_min` is the flow's smallest sample so
-    /// far.
+    /// Takes the round-trip time sample of an acknowledgement, before the window grows. `delay_min` is the flow's
+    /// smallest sample so far.
     pub fn on_sample(&mut self, cx: &mut Context<'_>, ack: &Ack, rtt: Duration, delay_min: Duration) {
         if self.done || !cx.window.in_slow_start() {
             return;
@@ -151,7 +156,7 @@ impl HyStart {
         }
     }
 
-    /// Grows a window in slow start; returns the segments left for avoidance.
+    /// Grows the window in slow start. Returns how many of the acknowledged segments are left for congestion avoidance.
     pub fn slow_start(&mut self, cx: &mut Context<'_>, segments: u32) -> u32 {
         if self.variant != Variant::PlusPlus || self.done || !cx.window.in_slow_start() {
             return slow_start(cx.window, segments);
@@ -298,8 +303,8 @@ mod tests {
         assert_eq!(flow.cwnd(), 2 * before);
     }
 
-    /// Slow start from 10 segments over a bottleneck that takes `per_segment` for each, every segment acknowledged; the
-    /// window at which it is left.
+    /// The window at which slow start from 10 segments ends, over a bottleneck that takes `per_segment` for each
+    /// segment. Every segment is acknowledged.
     fn left_at(per_segment: Duration, round_trip: Duration) -> u32 {
         let mut flow = Flow::new(Cubic::new(Variant::Linux, true, true), 10);
         // When each segment was sent and its acknowledgement arrives.

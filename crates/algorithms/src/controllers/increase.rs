@@ -1,6 +1,6 @@
-//! What controllers share: how a window in whole segments grows by fractions of them, the paths as the equations of
-//! coupled controllers see them, and a base for LIA and its relatives: Reno's slow start, a rule for each acknowledged
-//! segment, and a rule for what a loss leaves.
+//! Parts that controllers share: windows in whole segments that grow by fractions of a segment, the paths as the
+//! equations of coupled controllers see them, and [`Linked`], a base for LIA and its relatives. Such a controller has
+//! Reno's slow start, a rule for each acknowledged segment, and a rule for what a loss leaves of the window.
 
 use pathweave_proto::congestion::{Ack, Context, Controller, Growth, Window, slow_start};
 use pathweave_units::Duration;
@@ -12,7 +12,7 @@ pub struct AdditiveIncrease {
 }
 
 impl AdditiveIncrease {
-    /// Adds one segment to the window for every `per` acknowledged ones.
+    /// Adds one segment to the window for every `per` acknowledged segments.
     //= RFC 5681 §3.1: "The RECOMMENDED way to increase cwnd during congestion avoidance is to count the number of bytes that
     //= have been acknowledged by ACKs for new data"
     //= tests: reno::a_stretch_acknowledgement_counts_its_segments
@@ -24,7 +24,7 @@ impl AdditiveIncrease {
     //= tests: reno::avoidance_adds_one_each_round
     pub fn grow(&mut self, window: &mut Window, per: u32, acked: u32) {
         let per = per.max(1);
-        // Credits from a time when more were needed give one segment, not several.
+        // The count may come from a time when `per` was larger. It then gives one segment, not several.
         if self.count >= per {
             self.count = 0;
             window.cwnd = window.cwnd.saturating_add(1);
@@ -34,25 +34,27 @@ impl AdditiveIncrease {
         self.count %= per;
     }
 
-    /// Forgets what has been counted, as at the start of a recovery.
+    /// Resets the count to zero, for the start of a recovery.
     pub fn reset(&mut self) {
         self.count = 0;
     }
 }
 
-/// Collects fractions of segments until they make a whole one. Coupled controllers may also shrink a window so.
+/// Collects fractions of segments until they make a whole segment. The fractions may be negative: some coupled
+/// controllers also shrink the window.
 ///
-/// The window and what is collected are together the window of the equations, which is a real number (in RFC 6356 a number
-/// of bytes). A loss takes its part of both. Discarding the fraction, as kernels that count segments do, costs a window that
-/// grows by a quarter of a segment a round as much at each loss as one that grows by a segment: two subflows would take a
-/// fifth less than one TCP flow at a shared bottleneck.
+/// The window plus the collected fraction is the window of the equations, which is a real number (in RFC 6356 a number
+/// of bytes). A loss takes its part of both. Kernels that count segments discard the fraction at a loss, which costs a
+/// slowly growing window as much as a fast growing one. Two coupled subflows, whose windows grow by a quarter of a
+/// segment a round, would then together take a fifth less than one TCP flow at a shared bottleneck.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FractionalIncrease {
     credit: f64,
 }
 
 impl FractionalIncrease {
-    /// Slow start; then the window changes by `each` for each segment that is left of the acknowledgement.
+    /// Handles an acknowledgement: slow start first. For each acknowledged segment that slow start does not use, the
+    /// window changes by `each`.
     pub fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack, each: impl FnOnce(&Context<'_>) -> f64) {
         let left = slow_start(cx.window, ack.segments);
         if left > 0 {
@@ -61,23 +63,23 @@ impl FractionalIncrease {
         }
     }
 
-    /// Changes the window by `segments`; what is not a whole segment waits for the next time.
+    /// Changes the window by `segments`; a fraction of a segment is kept for the next call.
     pub fn add(&mut self, window: &mut Window, segments: f64) {
         self.credit += segments;
-        // The tolerance lets ten times 0.1 be one.
+        // The tolerance makes ten times 0.1 count as one.
         let whole = libm::trunc(self.credit + if self.credit > 0.0 { 1e-9 } else { -1e-9 });
         self.credit -= whole;
         let cwnd = f64::from(window.cwnd) + whole;
         window.cwnd = cwnd.clamp(1.0, f64::from(Window::NO_THRESHOLD)) as u32;
     }
 
-    /// The window with what has been collected, in segments.
+    /// The window plus the collected fraction, segments.
     pub fn exact(&self, window: &Window) -> f64 {
         f64::from(window.cwnd) + self.credit
     }
 
-    /// The whole segments of a threshold after a loss, at least 2; its fraction goes on to be collected, so that a window
-    /// that grows slowly does not lose most of a segment at each loss.
+    /// The threshold after a loss in whole segments, at least 2, for the `exact` window that the loss leaves. The
+    /// fraction is kept, so that a window that grows slowly does not lose most of a segment at each loss.
     pub fn threshold(&mut self, exact: f64) -> u32 {
         let whole = libm::floor(exact).max(2.0);
         self.credit = (exact - whole).max(0.0);
@@ -85,10 +87,10 @@ impl FractionalIncrease {
     }
 }
 
-/// A path as the equations of coupled controllers have it.
+/// A path with the quantities that appear in the equations of coupled controllers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoupledPath {
-    /// It is the subflow whose controller asks.
+    /// Whether this is the subflow whose controller asks.
     pub own: bool,
     /// Congestion window, segments.
     pub cwnd: f64,
@@ -98,11 +100,11 @@ pub struct CoupledPath {
     pub min_rtt: f64,
     /// Data bytes of a full segment.
     pub mss: f64,
-    /// The larger of the bytes acknowledged since the last loss and between the last two (OLIA's l).
+    /// The bytes acknowledged since the last loss, or between the last two losses if that is more (OLIA's l).
     pub loss_interval: f64,
 }
 
-/// The paths with a round-trip time sample, the subflow's own with its window of now.
+/// All paths that have a round-trip time sample. The own path has its current window.
 pub fn coupled_paths<'a>(cx: &'a Context<'_>) -> impl Iterator<Item = CoupledPath> + Clone + 'a {
     let (own, own_cwnd) = (cx.own, cx.window.cwnd);
     cx.paths.iter().enumerate().filter_map(move |(i, p)| {
@@ -119,19 +121,19 @@ pub fn coupled_paths<'a>(cx: &'a Context<'_>) -> impl Iterator<Item = CoupledPat
     })
 }
 
-/// The two rules of such a controller.
+/// The two rules of a [`Linked`] controller.
 pub trait Rule: Send {
     /// The change of the window for one segment that is acknowledged after slow start, in segments.
     fn increase(&self, cx: &Context<'_>) -> f64;
 
-    /// What a loss leaves of a window of so many segments.
+    /// The window that a loss leaves of `window` segments; by default half of it.
     fn after_loss(&mut self, cx: &Context<'_>, window: f64) -> f64 {
         let _ = cx;
         window / 2.0
     }
 }
 
-/// A controller by these rules.
+/// A controller with Reno's slow start and the increase and decrease of a [`Rule`].
 #[derive(Debug)]
 pub struct Linked<R> {
     pub(super) rule: R,
@@ -139,7 +141,7 @@ pub struct Linked<R> {
 }
 
 impl<R> Linked<R> {
-    /// By these rules.
+    /// A controller with this rule.
     pub fn new(rule: R) -> Self {
         Linked { rule, increase: FractionalIncrease::default() }
     }

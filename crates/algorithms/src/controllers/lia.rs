@@ -1,11 +1,11 @@
-//! `lia`: linked increases, RFC 6356; the papers' "coupled".
+//! `lia`: linked increases (RFC 6356), which some papers call "coupled".
 //!
 //! For each segment acknowledged on subflow i the window grows by min(α/cwnd_total, 1/cwnd_i) (RFC 6356 §3), with
 //! α = cwnd_total · max(cwnd_i/rtt_i²) / (Σ cwnd_i/rtt_i)² (eq. 2). Slow start and the decrease are Reno's.
 //!
-//! Deviations: α is computed at each acknowledgement, where the RFC allows once per window. Windows in the equations
-//! are in bytes, so subflows may have different segment sizes. A subflow without a round-trip time sample is left out
-//! of the sums; without one of its own a subflow grows like Reno.
+//! Deviations: α is computed at each acknowledgement; the RFC allows to compute it once per window. Windows in the
+//! equations are in bytes, so subflows may have different segment sizes. A subflow without a round-trip time sample is
+//! left out of the sums, and grows like Reno itself.
 
 use super::coupled_paths;
 use super::increase::{Linked, Rule};
@@ -20,7 +20,7 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     build: |_| Ok(Box::new(Linked::new(Lia))),
 };
 
-/// RFC 6356.
+/// Linked increases (RFC 6356).
 #[derive(Debug)]
 pub struct Lia;
 
@@ -44,7 +44,8 @@ pub(crate) fn increase(cx: &Context<'_>) -> f64 {
 }
 
 impl Rule for Lia {
-    // RFC 6356 §3: "the decrease of the congestion window in case of a drop [is] the same" as RFC 5681's, so it is not said here.
+    // The decrease is the trait's default: RFC 6356 §3, "the decrease of the congestion window in case of a drop [is]
+    // the same" as RFC 5681's.
     fn increase(&self, cx: &Context<'_>) -> f64 {
         increase(cx)
     }
@@ -83,7 +84,7 @@ mod tests {
         assert_eq!(flow.cwnd(), 21, "one after four rounds, less what the growing window takes away");
     }
 
-    /// The window of the equations is 20.5 when a loss halves it: 10.25, of which a quarter goes on to be collected.
+    /// The exact window is 20.5 when a loss halves it to 10.25. The quarter stays collected.
     #[test]
     fn a_loss_halves_what_is_collected_too() {
         let mut flow = Flow::new(Linked::new(Lia), 20).threshold(10).with_path(path(20, 100));

@@ -1,6 +1,6 @@
-//! `mptcp-pw`: Westwood on several paths; Le, Hong and Huh, "Coordinated TCP Westwood congestion control for multiple paths over
-//! wireless networks", ICOIN 2012 (EVAL's reference 20, which it calls MPTCPPW and the article MPTCPW), on Westwood+ of Mascolo
-//! et al.
+//! `mptcp-pw`: Westwood on several paths; Le, Hong and Huh, "Coordinated TCP Westwood congestion control for multiple
+//! paths over wireless networks", ICOIN 2012, which builds on Westwood+ of Mascolo et al. It is EVAL's reference 20.
+//! EVAL calls it MPTCPPW, the article MPTCPW.
 //!
 //! ```text
 //! an acknowledged segment adds    α/w_r,  α = max B_p²/(Σ B_p)²,  at most 1/w_r
@@ -9,17 +9,17 @@
 //! BWE: each max(srtt, 50 ms) a sample b = bytes acknowledged/time;  n ← ⅞·n + ⅛·b,  BWE ← ⅞·BWE + ⅛·n
 //! ```
 //!
-//! B_p: the bandwidth of path p. So a loss takes away what waits in the queue, which is nothing on a path that loses at
-//! random.
+//! B_p is the bandwidth of path p. BWE·rtt_min is what the path holds without a queue. So a loss takes only the queue
+//! away from the window. On a path without a queue, which loses at random, a loss takes nothing.
 //!
 //! Source: the implementation in SoonyangZhang/DrainQueueCongestion (`mp_westwood_sender_bytes.cc`); the article itself
 //! was not available, so no equation numbers are given. The interval of 50 ms and the filter are those of Linux,
 //! `tcp_westwood.c`.
 //!
-//! Deviations: in α, B_p is the window per smoothed round-trip time, since a controller does not see what the others
-//! have measured, and a filled window is acknowledged in each round trip. The implementation divides by the smaller of
-//! srtt and 50 ms, however much time has passed; here, as in Linux, the divisor is the time that has passed. A loss
-//! never raises the window. Before the first sample a loss halves.
+//! Deviations: in α, B_p is the window per smoothed round-trip time: a controller does not see what the others have
+//! measured, and in each round trip a filled window is acknowledged. The implementation divides the acknowledged bytes
+//! by the smaller of srtt and 50 ms, however much time has passed; here, as in Linux, the divisor is the time that has
+//! passed. A loss never raises the window. Before the first sample a loss halves the window.
 
 use super::{FractionalIncrease, coupled_paths};
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth, slow_start};
@@ -34,22 +34,22 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     build: |_| Ok(Box::new(MptcpPw::default())),
 };
 
-/// The shortest time of a bandwidth sample.
+/// The shortest time over which a bandwidth sample is taken.
 const SHORTEST_SAMPLE: Duration = Duration::from_millis(50);
-/// Weight of the newest in both filters.
+/// Weight of the newest value in both filters.
 const NEWEST: f64 = 0.125;
 
 /// Westwood with coupled growth.
 #[derive(Debug, Default)]
 pub struct MptcpPw {
     increase: FractionalIncrease,
-    /// Since when, and how many bytes were acknowledged since.
+    /// The start of the present bandwidth sample, and the bytes acknowledged since.
     sample: Option<(Instant, u64)>,
-    /// Bandwidth after one filter and after both, bytes per second.
+    /// Bandwidth after the first filter and after both, bytes per second.
     estimate: Option<(f64, f64)>,
 }
 
-/// What is added in a round.
+/// α: the segments that are added to the window in a round.
 fn alpha(cx: &Context<'_>) -> f64 {
     if cx.paths.iter().enumerate().any(|(i, p)| i != cx.own && p.in_slow_start) {
         return 1.0;
@@ -99,7 +99,7 @@ impl Controller for MptcpPw {
     }
 
     fn on_restart(&mut self, cx: &mut Context<'_>, _idle: Duration) {
-        // Nothing was sent: a sample over the pause would say that nothing fits.
+        // Nothing was sent during the pause, so a sample that includes it would show too little bandwidth.
         self.sample = Some((cx.now, 0));
     }
 
@@ -118,7 +118,7 @@ mod tests {
         Flow::new(MptcpPw::default(), cwnd).threshold(2)
     }
 
-    /// Rates of 200, 100 and 100 segments/s: 200²/400² = ¼, whoever asks.
+    /// Rates of 200, 100 and 100 segments/s: α is 200²/400² = ¼ for each of the three subflows.
     #[test]
     fn the_growth_is_the_best_bandwidth_s_part_of_all_squared() {
         let mut fast = flow(20).with_path(path(10, 100)).with_path(path(20, 200));
@@ -142,14 +142,14 @@ mod tests {
             flow.ack(segments);
             estimates.push(flow.controller.estimate.map(|(once, twice)| (once / mss, twice / mss)));
         }
-        // 20 segments in 100 ms are 200/s. 40 are 400/s: ⅞·200 + ⅛·400 = 225, ⅞·200 + ⅛·225 = 203.125. None in 200 ms are 0:
-        // ⅞·225 = 196.875, ⅞·203.125 + ⅛·196.875 = 202.34375.
+        // 20 segments in 100 ms are 200/s. 40 are 400/s: ⅞·200 + ⅛·400 = 225, ⅞·200 + ⅛·225 = 203.125. None in 200 ms
+        // are 0: ⅞·225 = 196.875, ⅞·203.125 + ⅛·196.875 = 202.34375.
         let expected = [None, None, Some((200.0, 200.0)), Some((225.0, 203.125)), Some((196.875, 202.34375))];
         assert_eq!(estimates, expected);
     }
 
-    /// 200 segments/s over a smallest round trip of 100 ms are 20 segments in the path; of a window of 30 that leaves 20, and
-    /// all of one of 15.
+    /// At 200 segments/s and a smallest round trip of 100 ms the path holds 20 segments. So a loss leaves 20 of a
+    /// window of 30, and all of a window of 15.
     #[test]
     fn a_loss_leaves_what_the_path_holds() {
         for (cwnd, left) in [(30, 20), (15, 15)] {

@@ -1,12 +1,14 @@
-//! `mpveno`: Veno on several paths; Le, "Improving the performance of multipath congestion control over wireless networks", ATC
-//! 2013 (EVAL's reference 19; [`super::mveno`] is its reference 13), on Veno of Fu and Liew 2003 ([`super::mveno`]).
+//! `mpveno`: Veno on several paths; Le, "Improving the performance of multipath congestion control over wireless
+//! networks", ATC 2013 (EVAL's reference 19; [`super::mveno`] is its reference 13). It builds on Veno of Fu and Liew
+//! 2003, which [`super::mveno`] describes.
 //!
-//! All subflows together may have a backlog of β. Subflow r's part of it is in proportion to its rate.
+//! The backlog N of a subflow is the part of its window that waits in a queue. All subflows together may have a backlog
+//! of β segments, which they share in proportion to their rates. A loss at a smaller backlog counts as random.
 //!
 //! ```text
 //! θ_r = x_r/Σ x_p,  x = w/rtt
-//! N_r < β·θ_r:  an acknowledged segment adds what OLIA adds, a loss takes a fifth of the window away
-//! else:         half of that,                                a loss takes half away
+//! N_r < β·θ_r:  an acknowledged segment adds OLIA's increase,  a loss takes a fifth of the window away
+//! else:         an acknowledged segment adds half of that,     a loss takes half of the window away
 //! while another subflow is in slow start:  θ_r = 1, and Reno's increase instead of OLIA's
 //! ```
 //!
@@ -16,8 +18,9 @@
 //! article; the article itself was not available.
 //!
 //! Deviations: the implementation takes N from the samples of one acknowledgement and rounds it to whole segments. Here
-//! N comes from the smallest sample of the round, as in Veno, and is a real number. Where half is added here for each
-//! acknowledgement, the implementation skips every second one. Without a sample a loss halves.
+//! N comes from the smallest sample of the round, as in Veno, and is a real number. To halve the increase, the
+//! implementation skips every second acknowledgement; here each one adds half. Before the first sample, a loss halves
+//! the window.
 
 use super::mveno::{Backlog, LEFT_AFTER_CONGESTION, LEFT_AFTER_RANDOM_LOSS};
 use super::{FractionalIncrease, coupled_paths, olia};
@@ -33,7 +36,7 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
         kind: Kind::Number { min: 0.0, max: 1000.0 },
         unit: "segments",
         default: "3",
-        description: "backlog of all subflows from which on a loss counts as congestion",
+        description: "backlog of all subflows at which a loss counts as congestion",
         source: "Fu & Liew 2003",
     }],
     coupled: true,
@@ -53,7 +56,7 @@ fn others_in_slow_start(cx: &Context<'_>) -> bool {
     cx.paths.iter().enumerate().any(|(i, p)| i != cx.own && p.in_slow_start)
 }
 
-/// θ of this subflow.
+/// θ: this subflow's share of the backlog.
 fn share(cx: &Context<'_>) -> f64 {
     let (mut own, mut total) = (0.0, 0.0);
     for path in coupled_paths(cx) {
@@ -67,17 +70,17 @@ fn share(cx: &Context<'_>) -> f64 {
 }
 
 impl MpVeno {
-    /// With the backlog of congestion of all subflows.
+    /// `beta`: the backlog of all subflows at which a loss counts as congestion, segments.
     pub fn new(beta: f64) -> Self {
         MpVeno { beta, increase: FractionalIncrease::default(), backlog: Backlog::default() }
     }
 
-    /// Whether the backlog is more than the subflow's part; nothing without samples.
+    /// Whether the backlog has reached the subflow's share; `None` before the first sample.
     fn congested(&self, cx: &Context<'_>) -> Option<bool> {
         self.backlog.segments(cx).map(|n| n >= self.beta * share(cx))
     }
 
-    /// The change for one acknowledged segment.
+    /// The change of the window for one acknowledged segment, segments.
     fn change(&self, cx: &Context<'_>) -> f64 {
         let full = if others_in_slow_start(cx) { 1.0 / cx.cwnd() } else { olia::increase(cx) };
         if self.congested(cx) == Some(true) { full / 2.0 } else { full }
@@ -135,8 +138,8 @@ mod tests {
         assert!((flow(20, 120).per_round() - 0.5).abs() < 1e-12);
     }
 
-    /// With an equal rate beside it a subflow has half of the backlog of 3: 20·10/110 = 1.8 is too much, which alone it is not.
-    /// 20·5/105 = 0.95 is not.
+    /// Beside a subflow of the same rate, a subflow's share of the backlog of 3 is 1.5: 20·10/110 = 1.8 exceeds that,
+    /// though not 3, and 20·5/105 = 0.95 does not.
     #[test]
     fn the_backlog_is_shared_by_rate() {
         let with = |rtt: u64| flow(20, rtt).with_path(path(20, rtt));
@@ -146,7 +149,8 @@ mod tests {
         assert!((with(110).per_round() - 0.125).abs() < 1e-12);
     }
 
-    /// A third of the rate, 10 of 30 segments in the same time: a third of 3 is 1. 10·12/112 = 1.07.
+    /// The subflow has a third of the rate (10 of 30 segments in the same time), so its share of the backlog of 3 is 1.
+    /// Its backlog of 10·12/112 = 1.07 exceeds that.
     #[test]
     fn a_slower_subflow_has_a_smaller_part() {
         let mut slow = flow(10, 112).with_path(path(20, 112));

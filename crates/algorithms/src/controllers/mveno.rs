@@ -1,36 +1,39 @@
-//! `mveno`: coupled Veno for wireless paths; Dong, Wang, Huang, Wang and Min, "Performance Enhancement of Multipath TCP for
-//! Wireless Communications With Multiple Radio Interfaces", IEEE Transactions on Communications 2016, on Veno of Fu and Liew
-//! 2003 (`Backlog`, which `mpveno` shares).
+//! `mveno`: coupled Veno for wireless paths; Dong, Wang, Huang, Wang and Min, "Performance Enhancement of Multipath TCP
+//! for Wireless Communications With Multiple Radio Interfaces", IEEE Transactions on Communications 2016. It builds on
+//! Fu and Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", IEEE JSAC 2003.
 //!
-//! The decrease is Veno's: a loss takes a fifth of the window away at a backlog N < β, else half. The increase is
+//! Veno estimates the backlog N, the part of the window that waits in a queue: N = w·(rtt − base)/rtt segments, from
+//! the smallest sample of the round (Linux, `tcp_veno.c`). While N is small, a loss counts as random and costs only a
+//! fifth of the window; any other loss costs half (Fu & Liew §III).
+//!
+//! Here the decrease is Veno's: a loss takes a fifth of the window away while N < β, else half. The increase is
 //! coupled: an acknowledged segment adds δ_r/w_r, or half of that while N ≥ β.
 //!
 //! ```text
 //! x_r = w_r/T_r     y = Σ x_p                                   rates, segments/s
-//! P   = min(1, β·T/((T − base)·W))                              how likely a loss is taken for a random one
-//! E   = ½ − (½ − 1/5)·P                                         what a loss is expected to take away
+//! P   = min(1, β·T/((T − base)·W))                              probability that a loss counts as random
+//! E   = ½ − (½ − 1/5)·P                                         fraction that a loss is expected to take away
 //! δ_r = min( max x_p²/y², (E_r/E_s)·(w_r/(T_s·y))² )
 //! ```
 //!
-//! E_r is subflow r's, from its own T, base and window. E_s is the connection's: T_s is the mean of all T, its base the
-//! smallest of all, and its W the largest window. The first term of δ_r keeps all together from taking more than one
-//! Veno flow does on the best path, the second gives all together what one Veno flow with the loss of r would have.
+//! E_r is for subflow r alone, from its own round-trip time T, its smallest round-trip time (base) and its window W.
+//! E_s is for the connection: T_s is the mean of all T, the base is the smallest of all, and W is the largest window.
+//! The first term of δ_r keeps all subflows together from taking more than one Veno flow would on the best path. The
+//! second term gives all together what one Veno flow with the losses of r would have.
 //!
 //! Source: a kernel module called mveno for the mptcp.org stack, whose author is not named. The article's summary says
 //! that it modifies the additive increase and that weights couple the subflows; its equations were not available. The
 //! module calculates in integers, where most of its quotients are 0.
 //!
-//! Deviations from the module: the quantities are real numbers. T_s counts twice in δ_r, which would have a dimension
-//! otherwise (with it, one path is Veno, and the second term is what a weight δ/(E·p) = w² gives). The weight is that
-//! of a window's worth of acknowledgements, as on the module's single path. T is the smoothed round-trip time and W the
-//! present window, not the mean and the largest of the round. base is the smallest sample of the subflow's life. N is
-//! Veno's, with the smallest sample of the round. A subflow without a sample is left out of the sums; without one of
-//! its own, a subflow grows like Reno and a loss halves its window.
+//! Deviations from the module:
 //!
-//! N estimates how much of the window waits in a queue; Fu and Liew, "TCP Veno: TCP enhancement for transmission over
-//! wireless access networks", IEEE JSAC 2003: N = w·(rtt − base)/rtt segments, from the smallest sample of the round
-//! (Linux, `tcp_veno.c`). Losses while N is small count as random: they cost a fifth of the window, others half (Fu &
-//! Liew §III).
+//! * The quantities are real numbers.
+//! * T_s is squared in δ_r; otherwise δ_r would have a dimension. With the square, a single path behaves like Veno, and
+//!   the second term is what a weight δ/(E·p) = w² gives.
+//! * The weight δ_r applies to a window's worth of acknowledgements, as on the module's single path.
+//! * T is the smoothed round-trip time and W the present window, not the round's mean and the round's largest window.
+//!   base is the smallest sample of the subflow's life. N is Veno's, from the smallest sample of the round.
+//! * A subflow without a sample is left out of the sums. It grows like Reno itself, and a loss halves its window.
 
 use super::{FractionalIncrease, coupled_paths};
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth, slow_start};
@@ -45,7 +48,7 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
         kind: Kind::Number { min: 0.0, max: 1000.0 },
         unit: "segments",
         default: "3",
-        description: "backlog from which on a loss counts as congestion",
+        description: "backlog at which a loss counts as congestion",
         source: "Fu & Liew 2003",
     }],
     coupled: true,
@@ -61,17 +64,17 @@ pub struct MVeno {
 }
 
 impl MVeno {
-    /// With the backlog of congestion.
+    /// `beta`: the backlog at which a loss counts as congestion, segments.
     pub fn new(beta: f64) -> Self {
         MVeno { beta, increase: FractionalIncrease::default(), backlog: Backlog::default() }
     }
 
-    /// Whether the backlog is that of congestion; so it is taken to be without samples.
+    /// Whether the backlog shows congestion; true before the first sample.
     fn congested(&self, cx: &Context<'_>) -> bool {
         self.backlog.segments(cx).is_none_or(|n| n >= self.beta)
     }
 
-    /// E: the part of the window that a loss is expected to take away.
+    /// E: the fraction of the window that a loss is expected to take away.
     fn expected_decrease(&self, window: f64, rtt: f64, base: f64) -> f64 {
         let queued = (rtt - base).max(0.0) * window;
         let random = if queued > 0.0 { (self.beta * rtt / queued).min(1.0) } else { 1.0 };
@@ -79,7 +82,7 @@ impl MVeno {
         most - (most - least) * random
     }
 
-    /// δ of this subflow.
+    /// δ: this subflow's weight.
     fn weight(&self, cx: &Context<'_>) -> f64 {
         let (mut n, mut rtts, mut total, mut fastest, mut largest) = (0.0, 0.0, 0.0, 0.0f64, 0.0f64);
         let mut base = f64::INFINITY;
@@ -99,7 +102,7 @@ impl MVeno {
         (fastest * fastest / (total * total)).min(own / all * share * share)
     }
 
-    /// The increase in a round.
+    /// The increase of the window in a round, segments.
     fn per_round(&self, cx: &Context<'_>) -> f64 {
         let speed = if self.backlog.segments(cx).is_some_and(|n| n >= self.beta) { 0.5 } else { 1.0 };
         self.weight(cx) * speed
@@ -133,11 +136,11 @@ impl Controller for MVeno {
     }
 }
 
-/// What of a window is left after a loss that is taken for a random one, and after one by congestion.
+/// The fraction of the window that a loss leaves if it counts as random, and if it counts as congestion.
 pub(super) const LEFT_AFTER_RANDOM_LOSS: f64 = 0.8;
 pub(super) const LEFT_AFTER_CONGESTION: f64 = 0.5;
 
-/// The smallest round-trip time samples of this round and of the last, seconds.
+/// Veno's estimate of the backlog. It holds the smallest round-trip time sample of this round and of the last, seconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Backlog {
     round_min: Option<f64>,
@@ -145,7 +148,8 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    /// For [`Controller::on_sample`](pathweave_proto::congestion::Controller::on_sample).
+    /// Takes the sample of an acknowledgement. To be called from
+    /// [`Controller::on_sample`](pathweave_proto::congestion::Controller::on_sample).
     pub(super) fn sample(&mut self, ack: &Ack) {
         if ack.round_ended {
             self.last_min = self.round_min.take().or(self.last_min);
@@ -156,7 +160,7 @@ impl Backlog {
         }
     }
 
-    /// N, segments; nothing without samples.
+    /// N, segments; `None` before the first sample.
     pub(super) fn segments(&self, cx: &Context<'_>) -> Option<f64> {
         let base = cx.min_rtt.map(|r| r.as_secs_f64())?;
         let rtt = self.round_min.or(self.last_min).filter(|rtt| *rtt > 0.0)?;
@@ -198,10 +202,10 @@ mod tests {
         assert!((two.per_round() - 0.25).abs() < 1e-12);
     }
 
-    /// 20 segments in 100 ms beside 10 in 50 ms: both rates are 200 segments/s, so the first term is ¼. T_s = 75 ms, of which
-    /// 25 are above the smallest base: P = 3·75/(25·20) = 0.45, E_s = 0.5 − 0.3·0.45 = 0.365. Without a queue of its own
-    /// P = 1 and E_r = 0.2. The second term: 0.2/0.365·(20/(0.075·400))² = 0.2435, below the first. From the other path:
-    /// 0.2/0.365·(10/30)² = 0.06088.
+    /// 20 segments in 100 ms beside 10 in 50 ms: both rates are 200 segments/s, so the first term is ¼. T_s = 75 ms is
+    /// 25 ms above the smallest base: P = 3·75/(25·20) = 0.45, E_s = 0.5 − 0.3·0.45 = 0.365. The subflow itself has no
+    /// queue, so P = 1 and E_r = 0.2. The second term is 0.2/0.365·(20/(0.075·400))² = 0.2435, below the first. For the
+    /// other path it is 0.2/0.365·(10/30)² = 0.06088.
     #[test]
     fn a_path_with_fewer_expected_losses_than_all_together_grows_less() {
         let mut long = flow(20, 100).with_path(path(10, 50));

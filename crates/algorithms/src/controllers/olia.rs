@@ -1,15 +1,17 @@
 //! `olia`: opportunistic linked increases; Khalili et al., "MPTCP is not Pareto-optimal" (CoNEXT 2012), and
 //! draft-khalili-mptcp-congestion-control-05.
 //!
-//! For each segment acknowledged on path r the window changes by (w_r/rtt_r²) / (Σ w_p/rtt_p)² + ε_r/w_r. The second
-//! term moves window from the paths with the largest windows (M) to the best paths that are not among them (B \ M); the
-//! best have the largest l_p/rtt_p², where l_p is the larger of the bytes acknowledged since the last loss and between
-//! the last two. With n paths: ε = 1/(n·|B \ M|) in B \ M, −1/(n·|M|) in M, 0 elsewhere and where B \ M is empty. (The
-//! draft calls ε α.)
+//! For each segment acknowledged on path r the window changes by (w_r/rtt_r²) / (Σ w_p/rtt_p)² + ε_r/w_r.
 //!
-//! Deviations: the threshold is at least 2 segments, not 1 with several paths as in the draft, as everywhere here. The
-//! second term does not shrink a window below 1. A subflow without a round-trip time sample is left out of the sums and
-//! sets; without one of its own a subflow grows like Reno.
+//! The second term moves window from the paths with the largest windows (the set M) to the best paths that are not in M
+//! (the set B \ M). The best paths B are those with the largest l_p/rtt_p². l_p is the number of bytes acknowledged
+//! since the last loss, or between the last two losses if that is more. With n paths, ε is 1/(n·|B \ M|) for a path in
+//! B \ M, −1/(n·|M|) for a path in M, and 0 for any other. If B \ M is empty, ε is 0 for all. (The draft writes α for
+//! ε.)
+//!
+//! Deviations: the threshold is at least 2 segments, as in all controllers here; the draft allows 1 if there are
+//! several paths. The second term does not shrink a window below 1. A subflow without a round-trip time sample is left
+//! out of the sums and sets, and grows like Reno itself.
 
 use super::increase::{Linked, Rule};
 use super::{CoupledPath, coupled_paths};
@@ -32,7 +34,7 @@ fn quality(path: &CoupledPath) -> f64 {
     path.loss_interval / (path.rtt * path.rtt)
 }
 
-/// ε of this subflow.
+/// ε for this subflow.
 fn epsilon(cx: &Context<'_>) -> f64 {
     let (mut n, mut largest, mut best) = (0.0, 0.0f64, 0.0f64);
     for path in coupled_paths(cx) {
@@ -62,7 +64,7 @@ fn epsilon(cx: &Context<'_>) -> f64 {
     }
 }
 
-/// The change for one acknowledged segment.
+/// The change of the window for one acknowledged segment, segments.
 pub(crate) fn increase(cx: &Context<'_>) -> f64 {
     let cwnd = cx.cwnd();
     let Some(rtt) = cx.srtt.map(|r| r.as_secs_f64()).filter(|r| *r > 0.0) else { return 1.0 / cwnd };
@@ -89,7 +91,7 @@ mod tests {
         PathState { bytes_since_loss: bytes, ..path(cwnd, rtt_ms) }
     }
 
-    /// This subflow with `bytes` since its last loss, and others.
+    /// A flow with `bytes` acknowledged since its last loss, beside other subflows.
     fn flow(cwnd: u32, bytes: u64, others: &[PathState]) -> Flow<Linked<Olia>> {
         let mut flow = others.iter().fold(Flow::new(Linked::new(Olia), cwnd).threshold(2), |f, o| f.with_path(*o));
         flow.bytes_since_loss = bytes;
@@ -147,7 +149,7 @@ mod tests {
         // 1000/0.1² = 100,000 against 3000/0.2² = 75,000.
         assert_eq!(eps(flow(5, 1000, &[lossless(20, 200, 3000)])), 0.5);
         assert_eq!(eps(flow(5, 1000, &[lossless(20, 200, 5000)])), 0.0);
-        // The interval before the last loss counts where it is longer.
+        // The interval before the last loss counts if it is longer.
         let mut after_loss = flow(5, 10, &[lossless(20, 100, 1000)]);
         after_loss.bytes_between_losses = 9000;
         assert_eq!(eps(after_loss), 0.5);

@@ -1,4 +1,4 @@
-//! What every controller must hold, whatever is acknowledged or lost. Driven by the registry.
+//! Property tests that every controller of the registry must pass, whatever is acknowledged or lost.
 
 use super::testing::{MSS, path};
 use crate::Registry;

@@ -1,8 +1,12 @@
-//! `reno`: slow start and congestion avoidance of RFC 5681, uncoupled.
+//! `reno`: slow start and congestion avoidance of RFC 5681 on each subflow by itself.
 //!
-//! Deviations: the window counts segments, not bytes, as in the kernel: an acknowledgement of several segments counts
-//! as that many (RFC 3465 without its limit). The threshold is half of the congestion window; in RFC 5681 eq. 4 it is
-//! half of the flight size. Both are the same while the window is filled, and a window that is not filled does not grow.
+//! Slow start adds a segment to the window for each acknowledged segment, congestion avoidance one segment a round. A
+//! loss halves the window.
+//!
+//! Deviations: the window counts segments, not bytes, as in the kernel, so an acknowledgement of several segments
+//! counts several times (RFC 3465 without its limit). The threshold is half of the congestion window; in RFC 5681 eq. 4
+//! it is half of the flight size. Both are the same while the window is filled, and a window that is not filled does
+//! not grow.
 
 use super::AdditiveIncrease;
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth, slow_start};
@@ -16,7 +20,7 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     build: |_| Ok(Box::new(Reno::default())),
 };
 
-/// RFC 5681.
+/// Slow start and congestion avoidance of RFC 5681.
 #[derive(Debug, Default)]
 pub struct Reno {
     increase: AdditiveIncrease,

@@ -1,8 +1,8 @@
 //! `semicoupled`: Wischik, Raiciu, Greenhalgh and Handley, NSDI 2011, §2.4.
 //!
-//! For each segment acknowledged on any path its window grows by a/w_total; a loss halves its path's window. It lies
-//! between the extremes: it moves away from congested paths, but keeps some traffic on each. LIA is this rule with an a
-//! that adapts to the paths.
+//! For each segment acknowledged on a path, that path's window grows by a/w_total. A loss halves the window of its
+//! path. The rule is a compromise between `ewtcp` and `coupled`: it moves traffic away from congested paths, but keeps
+//! some traffic on each. LIA is this rule with an a that adapts to the paths.
 
 use super::FractionalIncrease;
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth};
@@ -17,14 +17,14 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
         kind: Kind::Number { min: 0.001, max: 100.0 },
         unit: "",
         default: "1",
-        description: "aggressiveness",
+        description: "aggressiveness: by how many segments all windows together grow in a round",
         source: "Wischik et al. 2011 §2.4",
     }],
     coupled: true,
     build: |v| Ok(Box::new(Semicoupled::new(v.number("a")))),
 };
 
-/// Linked increase, own decrease.
+/// Coupled increase, own decrease.
 #[derive(Debug)]
 pub struct Semicoupled {
     a: f64,
@@ -32,7 +32,7 @@ pub struct Semicoupled {
 }
 
 impl Semicoupled {
-    /// With its aggressiveness.
+    /// `a`: the aggressiveness.
     pub fn new(a: f64) -> Self {
         Semicoupled { a, increase: FractionalIncrease::default() }
     }

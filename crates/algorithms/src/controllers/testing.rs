@@ -1,4 +1,4 @@
-//! A flow of acknowledgements for controllers' unit tests.
+//! A simulated flow for the controllers' unit tests.
 
 use pathweave_proto::congestion::{Ack, Context, Controller, Growth, PathState, Window};
 use pathweave_units::{Duration, Instant};
@@ -10,7 +10,7 @@ pub(crate) struct Flow<C> {
     pub now: Instant,
     pub rtt: Duration,
     pub min_rtt: Duration,
-    /// The other subflows; this one is always path 0.
+    /// The other subflows. The flow's own subflow is always path 0.
     pub others: Vec<PathState>,
     pub bytes_since_loss: u64,
     pub bytes_between_losses: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Flow<C> {
 
 pub(crate) const MSS: u32 = 1448;
 
-/// A path in avoidance.
+/// A path in congestion avoidance.
 pub(crate) fn path(cwnd: u32, rtt_ms: u64) -> PathState {
     let rtt = Some(Duration::from_millis(rtt_ms));
     PathState {
@@ -68,7 +68,7 @@ impl<C: Controller> Flow<C> {
         self.window.cwnd
     }
 
-    /// Runs `f` on the controller with the context of now.
+    /// Calls `f` with the controller and the current context.
     pub(crate) fn with<R>(&mut self, f: impl FnOnce(&mut C, &mut Context<'_>) -> R) -> R {
         let mut paths = vec![PathState {
             cwnd: self.window.cwnd,
@@ -104,17 +104,17 @@ impl<C: Controller> Flow<C> {
         });
     }
 
-    /// One acknowledgement of `segments`, now, inside of a round.
+    /// Delivers one acknowledgement of `segments`, now, within a round.
     pub(crate) fn ack(&mut self, segments: u32) {
         self.deliver(segments, false);
     }
 
-    /// One acknowledgement of `segments`, now, that opens a round.
+    /// Delivers one acknowledgement of `segments`, now, that begins a round.
     pub(crate) fn start_round(&mut self, segments: u32) {
         self.deliver(segments, true);
     }
 
-    /// A whole window, acknowledged segment by segment and spread over one round trip.
+    /// Acknowledges a whole window segment by segment, spread over one round trip.
     pub(crate) fn round(&mut self) {
         let n = self.window.cwnd;
         let step = self.rtt.div(u64::from(n.max(1)));
@@ -124,7 +124,7 @@ impl<C: Controller> Flow<C> {
         }
     }
 
-    /// The threshold after a loss; the window goes there.
+    /// Reports a loss, sets the window to the new threshold, and returns that.
     pub(crate) fn lose(&mut self) -> u32 {
         let threshold = self.with(|c, cx| c.threshold_after_loss(cx));
         self.window = Window { cwnd: threshold, ssthresh: threshold };
@@ -137,7 +137,7 @@ impl<C: Controller> Flow<C> {
         self.with(|c, cx| c.growth(cx))
     }
 
-    /// The window's growth in a round, for controllers that say so.
+    /// The window's growth in a round, for controllers whose growth is [`Growth::PerRound`].
     #[track_caller]
     pub(crate) fn per_round(&mut self) -> f64 {
         match self.growth() {

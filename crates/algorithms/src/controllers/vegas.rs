@@ -1,27 +1,29 @@
-//! `vegas`: plain TCP Vegas on each path; Brakmo, O'Malley and Peterson, "TCP Vegas: New techniques for congestion detection and
-//! avoidance", SIGCOMM 1994 (EVAL's reference 18).
+//! `vegas`: plain TCP Vegas on each path; Brakmo, O'Malley and Peterson, "TCP Vegas: New techniques for congestion
+//! detection and avoidance", SIGCOMM 1994 (EVAL's reference 18).
 //!
-//! Once per round trip, from the mean of its samples: expected is w/base, actual w/rtt, and diff = (expected − actual)·base =
-//! w·(rtt − base)/rtt segments are in a queue.
+//! Once per round trip, from the mean rtt of its samples, Vegas computes the expected rate w/base, the actual rate
+//! w/rtt, and the number of segments that wait in a queue: diff = (expected − actual)·base = w·(rtt − base)/rtt.
 //!
 //! ```text
 //! avoidance:   diff < α: w + 1      diff > β: w − 1      else w stays
-//! slow start:  w doubles in every other round trip; at the end of one in which it stayed, diff > γ ends slow start, with ⅞·w
-//! loss:        ¾·w, of 3 segments or less 2
+//! slow start:  w doubles in every other round trip and stays in the others
+//!              diff > γ at the end of a round trip in which w stayed: slow start ends, with ⅞·w
+//! loss:        ¾·w; 2 segments if w ≤ 3
 //! ```
 //!
-//! Source: the article's rules as INET has them (`TcpVegas.cc`); α, β and γ as in its Vegas-2,4 and there. The article
-//! itself was not available.
+//! Source: the article's rules as INET implements them (`TcpVegas.cc`), with the α, β and γ of the article's Vegas-2,4,
+//! which INET has too. The article itself was not available.
 //!
-//! Deviations: the controller does not look for losses, so Vegas's own timeouts, which are finer than a retransmission
-//! timer's, are not here. A timeout leaves one segment and a threshold of ¾·w, where INET has two and ½·w. The window
-//! changes by a whole segment at the end of the round. base is the smallest sample of the subflow's life. A round
-//! without a sample changes nothing. The subflows are not coupled; that is [`super::wvegas`].
+//! Deviations: a controller does not detect losses, so Vegas's own timeouts, which are finer than a retransmission
+//! timer's, are left out. A timeout leaves a window of one segment and a threshold of ¾·w; in INET these are two
+//! segments and ½·w. The window changes by a whole segment at the end of the round. base is the smallest sample of the
+//! subflow's life. A round without a sample changes nothing. The subflows are not coupled; for that, see
+//! [`super::wvegas`].
 
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth, Window, slow_start};
 use pathweave_proto::parameter::{Kind, Parameter};
 
-/// The three backlogs, segments.
+/// A parameter that is a backlog in segments.
 const fn backlog(name: &'static str, default: &'static str, description: &'static str) -> Parameter<'static> {
     Parameter {
         name,
@@ -54,22 +56,22 @@ pub struct Vegas {
     alpha: f64,
     beta: f64,
     gamma: f64,
-    /// Sum and number of this round's samples, seconds.
+    /// Sum, in seconds, and number of this round's samples.
     sum: f64,
     samples: u32,
-    /// The round that has ended and is not yet acted on: its mean sample, where there was any.
+    /// The mean sample of a round that has ended and has not been acted on yet; the inner `None` means no sample.
     ended: Option<Option<f64>>,
-    /// In slow start: the window grows in this round.
+    /// In slow start: whether the window grows in this round.
     grows: bool,
 }
 
 impl Vegas {
-    /// With its three backlogs, segments.
+    /// α, β and γ, segments.
     pub fn new(alpha: f64, beta: f64, gamma: f64) -> Self {
         Vegas { alpha, beta, gamma, sum: 0.0, samples: 0, ended: None, grows: true }
     }
 
-    /// One step per round trip.
+    /// Acts on a round trip that has ended, with its mean sample in seconds.
     fn step(&mut self, cx: &mut Context<'_>, rtt: Option<f64>) {
         let base = cx.min_rtt.map(|r| r.as_secs_f64());
         let diff = match (rtt, base) {
@@ -95,7 +97,7 @@ impl Vegas {
     }
 }
 
-/// Keeps the window at or above its threshold.
+/// Lowers the threshold to the window, so that slow start does not begin again.
 fn leave_slow_start(window: &mut Window) {
     window.ssthresh = window.ssthresh.min(window.cwnd).max(SMALLEST_WINDOW);
 }

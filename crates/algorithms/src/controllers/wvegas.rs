@@ -1,24 +1,30 @@
 //! `wvegas`: weighted Vegas, delay-based; Cao, Xu and Fu, ICNP 2012, with the rules of its kernel port.
 //!
-//! Once per round trip, from its mean sample: the backlog is diff = ⌊cwnd·(rtt − base)/rtt⌋ segments. Slow start ends
-//! when it exceeds γ. After that the window grows by one while diff < α_r, stays while they are equal (within a whole
-//! segment of backlog), and shrinks by one while diff > α_r. At diff ≥ α_r the target is set anew to the path's share
-//! of `total_alpha`, in proportion to its rate cwnd/rtt, but at least to 2. When the queueing delay is twice the
-//! smallest seen, the window goes to cwnd·base/(2·rtt), so that the queue drains and `base` is seen again. The
-//! threshold is never below three quarters of the window of the last such step, so that slow start brings most of a
-//! drained window back. A loss halves the window. The target and the smallest queueing delay start afresh after it, and
-//! until then the window grows like Reno.
+//! Once per round trip, from its mean sample rtt, the controller estimates the backlog: diff = ⌊cwnd·(rtt − base)/rtt⌋
+//! segments wait in a queue.
+//!
+//! * Slow start ends if diff > γ.
+//! * After that the window grows by one segment if diff < α_r, stays if they are equal (within a whole segment of
+//!   backlog), and shrinks by one if diff > α_r.
+//! * If diff ≥ α_r, the target α_r is first set anew to the path's share of `total_alpha`, in proportion to its rate
+//!   cwnd/rtt, but at least to 2.
+//! * If the queueing delay is twice the smallest one seen, the window goes to cwnd·base/(2·rtt), so that the queue
+//!   drains and `base` can be measured again.
+//! * Each step keeps the threshold at no less than three quarters of the window, so that slow start brings back most of
+//!   a window that was drained.
+//! * A loss halves the window. After its repair the target and the smallest queueing delay start anew; after a timeout
+//!   the window grows like Reno's until then.
 //!
 //! Deviations:
 //! * The other subflows' rates are their windows per present smoothed round-trip time; the port keeps the rates of
 //!   their last change.
-//! * No draining while the queueing delay is zero. The port drains then, since 0 ≥ 2·0, and a path without any queue
-//!   would lose half its window each round trip.
-//! * A round with two samples or less grows like Reno, as in the port. Rounds are the subflow's; the port begins one when
-//!   a recovery ends, so the first one after that can be shorter here. Recovery from a timeout counts as over at the end
-//!   of a round.
-//! * The port also starts afresh after mere reordering, and changes its window while the application does not fill it.
-//! * Slow start ends at the threshold; the port's goes one segment beyond it.
+//! * There is no draining while the queueing delay is zero. The port drains then, because 0 ≥ 2·0, so that a path
+//!   without any queue loses half its window each round trip.
+//! * In a round with two samples or fewer the window grows like Reno's, as in the port. Rounds are those of the
+//!   subflow; the port begins a new one when a recovery ends, so the first round after a recovery can be shorter here.
+//!   Recovery from a timeout counts as over at the end of a round.
+//! * The port also starts anew after mere reordering, and changes its window while the application does not fill it.
+//! * Slow start ends at the threshold; in the port it goes one segment beyond.
 
 use super::{AdditiveIncrease, coupled_paths};
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth, Window, slow_start};
@@ -35,7 +41,7 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
             kind: Kind::Number { min: 1.0, max: 1000.0 },
             unit: "segments",
             default: "2",
-            description: "backlog of each path at first",
+            description: "first target for the backlog of each path",
             source: "mptcp_wvegas.c",
         },
         Parameter {
@@ -43,7 +49,7 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
             kind: Kind::Number { min: 1.0, max: 1000.0 },
             unit: "segments",
             default: "10",
-            description: "backlog of all paths together",
+            description: "target for the backlog of all paths together",
             source: "Cao et al. 2012",
         },
         Parameter {
@@ -73,25 +79,26 @@ pub struct WVegas {
     /// Sum, in µs, and number of this round's samples.
     sum: u64,
     samples: u64,
-    /// The round that has ended and is not yet acted on: its mean sample in µs, or nothing for too few.
+    /// The mean sample, µs, of a round that has ended and has not been acted on yet; the inner `None` means too few
+    /// samples.
     ended: Option<Option<u64>>,
     /// Smallest queueing delay since the last draining, µs.
     queueing: Option<u64>,
-    /// A loss is being repaired.
+    /// The loss that is being repaired.
     repairing: Option<Repair>,
     increase: AdditiveIncrease,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repair {
-    /// Until the next acknowledgement that may grow the window.
+    /// A loss without a timeout: until the next acknowledgement that may grow the window.
     Reduction,
-    /// After a timeout, until a round ends.
+    /// A timeout: until a round ends.
     Timeout,
 }
 
 impl WVegas {
-    /// With its three targets, segments.
+    /// `initial_alpha`, `total_alpha` and γ, segments.
     pub fn new(initial_alpha: f64, total_alpha: f64, gamma: f64) -> Self {
         WVegas {
             initial_alpha,
@@ -112,7 +119,7 @@ impl WVegas {
         *self = WVegas { base: self.base, ..WVegas::new(self.initial_alpha, self.total_alpha, self.gamma) };
     }
 
-    /// One step per round trip, from its mean sample.
+    /// Acts on a round trip that has ended, with its mean sample `rtt`, µs.
     fn step(&mut self, cx: &mut Context<'_>, ack: &Ack, rtt: u64) {
         let base = self.base.unwrap_or(rtt).min(rtt);
         let cwnd = u64::from(cx.window.cwnd);
@@ -146,7 +153,7 @@ impl WVegas {
         let least = self.queueing.filter(|q| *q > 0).map_or(queueing, |q| q.min(queueing));
         self.queueing = Some(least);
         if queueing > 0 && queueing >= 2 * least {
-            // The threshold stays, so that slow start brings the window back.
+            // The threshold stays above the window, so that slow start brings the window back.
             cx.window.cwnd = (u64::from(cx.window.cwnd) * (rtt - queueing) / (2 * rtt)) as u32;
             self.queueing = None;
         }
@@ -158,7 +165,7 @@ impl WVegas {
     }
 }
 
-/// Keeps the window out of slow start.
+/// Lowers the threshold below the window, so that slow start does not begin again.
 fn lower_threshold(window: &mut Window) {
     window.ssthresh = window.ssthresh.min(window.cwnd.saturating_sub(1)).max(SMALLEST_WINDOW);
 }
@@ -166,7 +173,7 @@ fn lower_threshold(window: &mut Window) {
 impl Controller for WVegas {
     fn on_sample(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            // One more, so that none is zero.
+            // One microsecond more, so that no sample is zero.
             let rtt = rtt.as_nanos() / 1000 + 1;
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
             self.sum += rtt;
@@ -188,7 +195,7 @@ impl Controller for WVegas {
                 }
                 return;
             }
-            // The port's own round would begin here.
+            // The port begins a round of its own here.
             Some(Repair::Reduction) => self.restart(),
         }
         match self.ended.take() {
@@ -211,7 +218,7 @@ impl Controller for WVegas {
     }
 
     fn on_restart(&mut self, _cx: &mut Context<'_>, _idle: Duration) {
-        // The path may be another one after a pause.
+        // After a pause the path's base delay may be another.
         self.base = None;
         self.restart();
     }
@@ -242,7 +249,7 @@ mod tests {
         flow
     }
 
-    /// All of a round but its last acknowledgement, then that.
+    /// A round of ten acknowledgements, the last of which ends it.
     fn round(flow: &mut Flow<WVegas>) {
         for _ in 0..9 {
             flow.ack(1);
@@ -327,7 +334,7 @@ mod tests {
         assert_eq!(flow.cwnd(), 22);
     }
 
-    /// Alone the target has become 10; what is measured in the recovery does not count either.
+    /// Before the loss the target has become 10, because the path is alone. Samples from the recovery do not count.
     #[test]
     fn a_loss_begins_anew() {
         let mut flow = flow(20, 100, 120);

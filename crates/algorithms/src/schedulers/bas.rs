@@ -2,17 +2,17 @@
 //!
 //! # What it does
 //!
-//! Each segment goes to the subflow whose backlog drains first, among those with room in their windows. The backlog
-//! is the data that the subflow was given and that is not acknowledged, divided by the bandwidth that Westwood's
-//! filter estimates. Delay only counts as far as it adds to the backlog, so paths with different latencies still
-//! deliver out of order.
+//! Each segment goes to the subflow whose backlog drains first, among those with room in their windows. The backlog of
+//! a subflow is its unacknowledged data, sent or not, divided by the bandwidth that Westwood's filter estimates. Delay
+//! counts only because data in flight is part of the backlog, so paths with different latencies still deliver out of
+//! order.
 //!
 //! # Formula
 //!
 //! ```text
 //! i = arg min queued_i / b_i        over the i with room
 //!
-//! at most once per max(srtt_i, 50 ms), with a bytes acknowledged in t:
+//! at most once per max(srtt_i, 50 ms), for a bytes acknowledged in the time t:
 //!   sample = a / t
 //!   once   = (7·once + sample) / 8
 //!   b_i    = (7·b_i + once) / 8
@@ -29,8 +29,8 @@
 //!
 //! # Deviations
 //!
-//! * The bandwidth filter is that of Linux `tcp_westwood`, whose authors replaced the original one because it follows
-//!   compressed acknowledgements.
+//! * The bandwidth filter is that of Linux's `tcp_westwood`. Its authors replaced the original filter, which
+//!   overestimates the bandwidth if acknowledgements arrive in bunches.
 //! * A subflow without a round-trip time sample has an infinite score, so it comes last.
 
 use pathweave_proto::SubflowId;
@@ -49,6 +49,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |_| Ok(Box::new(Bas::default())),
 };
 
+/// The shortest time over which a bandwidth sample is taken.
 const SHORTEST_SAMPLE: Duration = Duration::from_millis(50);
 
 /// Westwood's bandwidth estimate of one subflow.
@@ -56,7 +57,7 @@ const SHORTEST_SAMPLE: Duration = Duration::from_millis(50);
 struct Westwood {
     since: Option<Instant>,
     bytes: u64,
-    /// After one filter and after both, bytes per second; 0 before the first sample.
+    /// The bandwidth after the first filter and after both, bytes per second; 0 before the first sample.
     once: f64,
     bandwidth: f64,
 }
@@ -80,14 +81,14 @@ impl Westwood {
     }
 }
 
-/// Shortest backlog first.
+/// The subflow with the shortest backlog first.
 #[derive(Debug, Default)]
 pub struct Bas {
     westwood: [Westwood; SubflowId::MAX_SUBFLOWS],
 }
 
 impl Bas {
-    /// Bytes per second.
+    /// The bandwidth of `s`, bytes per second: the filter's, or the window's rate before the first sample.
     fn bandwidth(&self, s: &SubflowView) -> f64 {
         match self.westwood.get(s.id.index()) {
             Some(w) if w.bandwidth > 0.0 => w.bandwidth,
@@ -148,7 +149,7 @@ mod tests {
 
     #[test]
     fn before_any_sample_the_window_per_round_trip_time_counts() {
-        // 100 KB/s and 500 KB/s: the second until its backlog is longer than nothing, then in turn 1 : 5.
+        // 100 KB/s and 500 KB/s: the subflows get segments in the proportion 1 : 5.
         let mut bench = Bench::new([sub(0).rtt(100), sub(1).rtt(20)]).write(100);
         assert_eq!(bench.run_for(&mut Bas::default(), 8), [(0, 0..1), (1, 1..6), (0, 6..7), (1, 7..8)]);
     }

@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! When the fastest subflow is full and `minrtt` would use a slower one, BLEST asks what would happen during one
-//! round trip of the slower subflow. If the data that the fastest could send meanwhile would not fit into the send
-//! window together with the slower one's data, BLEST skips the slower subflow and waits for the fastest. A factor λ
-//! learns from whether the window has in fact blocked.
+//! If the fastest subflow is full and `minrtt` would use a slower one, BLEST estimates how much the fastest could send
+//! during one round trip of the slower one. If that would not fit into the send window together with the slower
+//! subflow's data, the slower data would block the fastest subflow. Then BLEST skips the slower subflow and waits for
+//! the fastest. A factor λ corrects the estimate: it grows whenever the window has blocked, and shrinks otherwise.
 //!
 //! # Formula
 //!
@@ -17,12 +17,14 @@
 //! once per srtt_F:  λ += δ if the connection was blocked since, else λ −= δ;  λ ≥ 0
 //! ```
 //!
-//! * F: the subflow with the lowest smoothed round-trip time (srtt, ms); S: what `minrtt` takes while F is full.
-//! * X: what F sends during srtt_S, its window growing by one segment each round trip, bytes; |M|: the total send
+//! * F: the subflow with the lowest smoothed round-trip time (srtt, ms); S: the subflow that `minrtt` would use while F
+//!   is full.
+//! * X: the bytes that F sends during srtt_S if its window grows by one segment each round trip; |M|: the total send
 //!   window, bytes.
-//! * cwnd_F, inflight_S (with what was given and not yet sent): segments; MSS: data bytes of a full segment.
-//! * blocked: F had room and data while the send window, or the connection's send buffer, was full and S held its first
-//!   byte (also while F carries a copy of that).
+//! * cwnd_F: congestion window; inflight_S: in flight on S, or given to S and not yet sent; both in segments. MSS: data
+//!   bytes of a full segment.
+//! * blocked: the send window, or the connection's send buffer, was full although F had room and data, and S carried
+//!   the first byte that was not acknowledged. It also counts if F carries a copy of that byte.
 //!
 //! # Source
 //!
@@ -30,16 +32,18 @@
 //!
 //! # Deviations
 //!
-//! * A blocking that lasts longer than srtt_F counts once in each srtt_F. At λ = 0 the rule is that of `minrtt`. With
-//!   `pr`, λ gets there wherever srtt_S is several times srtt_F: a blocking then ends within srtt_F, and fewer than
-//!   half of the periods have one (`docs/notes/blest-lambda.md`).
-//! * Lockout: a subflow that carries nothing measures nothing. S keeps the round-trip time that its queue once caused.
-//!   While λ stays high, S may be skipped for good, although its queue is empty by now (`delta=0` gives up 3G in
-//!   `wlan-3g` with a window of 8 MiB). The paper does not say how such a subflow is tried again.
-//! * All segments that the rule lets S take are given in one decision. Solving the inequality for inflight_S gives the
-//!   same result as asking for each segment.
-//! * With three or more subflows, S is compared only with the fastest one. When S is skipped, no slower one is tried.
-//! * A subflow without a round-trip time sample is never F, and never skipped.
+//! * If a blocking lasts longer than srtt_F, it counts once in each srtt_F.
+//! * At λ = 0 the rule is that of `minrtt`. If the connection penalises and retransmits (`pr`), λ falls to 0 whenever
+//!   srtt_S is several times srtt_F: a blocking then ends within srtt_F, so fewer than half of the periods have one
+//!   (`docs/notes/blest-lambda.md`).
+//! * Lockout: a subflow that carries nothing has no new round-trip time samples. S keeps the round-trip time that its
+//!   queue once caused. While λ stays high, S may be skipped for good, although its queue has long been empty
+//!   (`delta=0` gives up 3G in `wlan-3g` with a window of 8 MiB). The paper does not say how such a subflow is tried
+//!   again.
+//! * One decision assigns all segments that the rule allows for S. Solving the inequality for inflight_S gives the same
+//!   result as one decision for each segment.
+//! * With three or more subflows, S is compared only with the fastest one. If S is skipped, no slower one is tried.
+//! * A subflow without a round-trip time sample is never F, and is never skipped.
 
 use super::minrtt;
 use pathweave_proto::parameter::{Kind, Parameter};
@@ -58,7 +62,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Number { min: 0.0, max: 100.0 },
             unit: "",
             default: "1.0",
-            description: "first value of the factor that corrects the estimate",
+            description: "first value of the factor λ that corrects the estimate",
             source: "BLEST §V",
         },
         Parameter {
@@ -66,7 +70,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Number { min: 0.0, max: 1.0 },
             unit: "per RTT of the fastest subflow",
             default: "0.01",
-            description: "step of the factor",
+            description: "step by which λ changes",
             source: "BLEST Fig. 7 sweeps 0.001 to 0.02; the choice is ours",
         },
     ],
@@ -80,36 +84,36 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
 pub struct Blest {
     lambda: f64,
     delta: f64,
-    /// The send window is full and holds the fastest subflow back.
+    /// Whether the send window is full and holds the fastest subflow back now.
     blocking: bool,
-    /// It did so at some time since the last evaluation.
+    /// Whether it has done so at any time since the last evaluation.
     blocked: bool,
     evaluated: Option<Instant>,
 }
 
-/// The fastest subflow: the lowest smoothed round-trip time, with window space or without.
+/// The fastest subflow: the one with the lowest smoothed round-trip time, whether its window has room or not.
 pub(crate) fn fastest<'v>(view: &'v View<'_>) -> Option<&'v SubflowView> {
     view.candidates().filter(|s| s.rtt.smoothed.is_some()).min_by_key(|s| minrtt::key(s))
 }
 
-/// What `f` sends during one round trip of `s`, bytes (BLEST §V): X = MSS_F·(CWND_F + (rtts − 1)/2)·rtts.
+/// X: the bytes that `f` sends in `rtts` of its round trips (BLEST §V): X = MSS_F·(CWND_F + (rtts − 1)/2)·rtts.
 pub(crate) fn sent_meanwhile(f: &SubflowView, rtts: f64) -> f64 {
     f64::from(f.mss) * (f64::from(f.window.cwnd) + (rtts - 1.0) / 2.0) * rtts
 }
 
-/// Round trips of `f` during one of `s`; nothing without samples.
+/// The number of round trips of `f` during one of `s`; `None` if either has no sample.
 pub(crate) fn round_trips(f: &SubflowView, s: &SubflowView) -> Option<f64> {
     let (f, s) = (f.rtt.smoothed?.as_secs_f64(), s.rtt.smoothed?.as_secs_f64());
     (f > 0.0).then(|| s / f)
 }
 
 impl Blest {
-    /// With λ's first value and its step.
+    /// `lambda` is the first value of λ, `delta` its step.
     pub fn new(lambda: f64, delta: f64) -> Self {
         Blest { lambda, delta, blocking: false, blocked: false, evaluated: None }
     }
 
-    /// λ, once per round trip of the fastest subflow.
+    /// Changes λ once per round trip of the fastest subflow.
     fn evaluate(&mut self, view: &View<'_>) {
         let Some(srtt) = fastest(view).and_then(|f| f.rtt.smoothed).filter(|r| !r.is_zero()) else { return };
         let Some(evaluated) = self.evaluated else {
@@ -172,7 +176,7 @@ impl Scheduler for Blest {
         self.evaluate(view);
         match event {
             Event::WindowBlocked { holders, .. } => {
-                // Also while F carries a copy of the first byte: until that is acknowledged, S holds F up.
+                // S holds F up until the first byte is acknowledged, even if F carries a copy of it.
                 let held_up = |f: &SubflowView| f.has_space() && !holders.without(f.id).is_empty();
                 self.blocking = fastest(view).is_some_and(held_up);
                 self.blocked |= self.blocking;
@@ -206,7 +210,7 @@ mod tests {
     #[test]
     fn the_slow_subflow_gets_what_fits_beside_x() {
         let bench = || Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(1000);
-        // 60 segments are kept for the fast one.
+        // 60 segments of the window are kept for the fast subflow.
         assert_eq!(bench().send_window(63).run(&mut blest()), [(0, 0..10), (1, 10..13)]);
         assert_eq!(bench().send_window(60).run(&mut blest()), [(0, 0..10)]);
         assert_eq!(bench().send_window(500).run(&mut blest()), [(0, 0..10), (1, 10..20)]);
@@ -227,8 +231,8 @@ mod tests {
         assert_eq!(bench.run(&mut Blest::new(0.0, 0.0)), [(0, 0..10), (1, 10..15)]);
     }
 
-    /// Fig. 6. The paper does not give its windows and round-trip times; these lead to its segments: |M| = 25, CWND_F =
-    /// 11, 8, 9, rtts = 2, 2.6, 2.25: X = 23, 22.9, 21.7.
+    /// Fig. 6. The paper does not give its windows and round-trip times. These values lead to its segments: |M| = 25,
+    /// CWND_F = 11, 8, 9 and rtts = 2, 2.6, 2.25 give X = 23, 22.9, 21.7.
     #[test]
     fn figure_6() {
         let mut bench = Bench::new([sub(1).rtt(100).cwnd(11), sub(2).rtt(200)]).write(1000).send_window(25);

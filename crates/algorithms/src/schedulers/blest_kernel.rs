@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! This asks the same question as [`super::blest`], with the estimates of the port. The time that a segment spends on
-//! the slow subflow is estimated from the subflow's smallest and largest round-trip time and from how full it is.
-//! What the fast subflow sends meanwhile doubles in slow start. All data that is queued on the slow subflow counts
-//! against the window. The factor λ stays between 1.0 and 1.3.
+//! The rule is that of [`super::blest`]: skip the slower subflow if its data would block the fastest one. The port
+//! estimates differently. The time that a segment spends on the slow subflow follows from that subflow's smallest and
+//! largest round-trip time and from how full its window is. What the fast subflow sends meanwhile doubles each round in
+//! slow start. All data that is queued on the slow subflow counts against the window. λ stays between 1.0 and 1.3.
 //!
 //! # Formula
 //!
@@ -19,15 +19,17 @@
 //! at most once per min_S:  λ += 0.04 if blocked since, else λ −= 0.01;  1.0 ≤ λ ≤ 1.3, from 1.2
 //! ```
 //!
-//! * F: the subflow with the lowest smoothed round-trip time; S: what `minrtt` takes while F is full, of the subflows
-//!   that no timeout has sent into loss recovery; |M|: the total send window, bytes.
-//! * min, max: smallest and largest smoothed round-trip time of the subflow's life; srtt_S: the present one; n: round
-//!   trips.
+//! * F: the subflow with the lowest smoothed round-trip time; S: the subflow that `minrtt` would use while F is full,
+//!   apart from subflows in loss recovery after a timeout; |M|: the total send window, bytes.
+//! * linger_S: the time that a segment spends on S; fast: the bytes that F sends meanwhile; segment: the bytes to be
+//!   sent next.
+//! * min, max: smallest and largest smoothed round-trip time of the subflow's life; srtt_S: the present one; n: the
+//!   number of F's round trips in linger_S.
 //! * inflight, cwnd, ssthresh (slow start threshold): segments; queued_S: bytes given to S and not acknowledged; MSS:
 //!   data bytes of a full segment.
-//! * blocked: F or S could have sent and was not skipped, but the send window let nothing out, or everything in the
-//!   send buffer had been sent. It does not matter which subflow carries the first byte, nor whether a retransmission
-//!   or a penalisation followed.
+//! * blocked: a subflow could have sent and was not skipped, but the send window was full, or everything in the send
+//!   buffer had been sent. It does not matter which subflow carries the first byte that is not acknowledged, nor
+//!   whether a retransmission or a penalisation followed.
 //!
 //! # Source
 //!
@@ -35,17 +37,17 @@
 //!
 //! # Deviations
 //!
-//! * The port checks for blocking at each acknowledgement and each write. Here it is checked at each event while the
-//!   connection says that it is blocked.
-//! * A segment is a full one, or what is left of the data. In the port it is what the application wrote at once, up to
-//!   64 KB.
-//! * F is always a subflow that may be used. The port also compares with a backup, or with a subflow that has stopped
-//!   answering, if its round-trip time is the lowest. A subflow without a round-trip time sample is never F and never
-//!   skipped.
-//! * A subflow that comes back starts with new extremes, like a new one.
-//! * Lockout, as in the port: a subflow that carries nothing measures nothing, and linger_S never falls below its last
-//!   round-trip time. A subflow whose queue was deep when it was first skipped may be skipped for good: in `wlan-3g`
-//!   with a window of 8 MiB, 3G is given up in two of three runs.
+//! * The port checks for blocking at each acknowledgement and each write. Here the rule checks at each event while the
+//!   connection reports that it is blocked.
+//! * A segment is a full one, or the rest of the data. In the port it is the piece that the application wrote in one
+//!   call, up to 64 KB.
+//! * F is always a subflow that may be used. In the port F may also be a backup, or a subflow that has stopped
+//!   answering, if its round-trip time is the lowest. A subflow without a round-trip time sample is never F, and is
+//!   never skipped.
+//! * If a subflow goes down and comes back, its smallest and largest round-trip time start anew.
+//! * Lockout, as in the port: a subflow that carries nothing has no new round-trip time samples, and linger_S never
+//!   falls below its last round-trip time. A subflow whose queue was deep when it was first skipped may be skipped for
+//!   good: in `wlan-3g` with a window of 8 MiB, 3G is given up in two of three runs.
 
 use super::blest::fastest;
 use super::minrtt;
@@ -67,11 +69,11 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     source: "Linux out-of-tree, mptcp_blest.c",
     summary: "BLEST with the kernel port's estimates",
     parameters: &[
-        factor("lambda", "1.2", "first value of the factor that corrects the estimate"),
-        factor("min_lambda", "1.0", "smallest factor"),
-        factor("max_lambda", "1.3", "largest factor"),
-        factor("increase", "0.04", "step after blocking"),
-        factor("decrease", "0.01", "step without blocking"),
+        factor("lambda", "1.2", "first value of the factor λ that corrects the estimate"),
+        factor("min_lambda", "1.0", "smallest λ"),
+        factor("max_lambda", "1.3", "largest λ"),
+        factor("increase", "0.04", "step by which λ grows after blocking"),
+        factor("decrease", "0.01", "step by which λ falls without blocking"),
     ],
     queues: false,
     duplicates: false,
@@ -83,7 +85,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     },
 };
 
-/// The most round trips of slow start that are counted.
+/// In slow start, the estimate counts at most this many round trips.
 const MAX_DOUBLINGS: u64 = 16;
 
 /// BLEST of the kernel port.
@@ -92,9 +94,9 @@ pub struct BlestKernel {
     lambda: f64,
     limits: (f64, f64),
     steps: (f64, f64),
-    /// The connection says that the window or the send buffer holds data back.
+    /// Whether the connection reports that the window or the send buffer holds data back.
     blocking: bool,
-    /// There was a subflow to send on meanwhile, since the last step of λ.
+    /// Whether, since the last step of λ, a subflow could have sent while the connection was blocked.
     blocked: bool,
     updated: Option<Instant>,
     /// Smallest and largest smoothed round-trip time of each subflow's life.
@@ -102,7 +104,7 @@ pub struct BlestKernel {
 }
 
 impl BlestKernel {
-    /// With λ's first value and the port's limits and steps.
+    /// `lambda` is the first value of λ; its limits and steps are the port's.
     pub fn new(lambda: f64) -> Self {
         BlestKernel {
             lambda,
@@ -145,7 +147,7 @@ impl BlestKernel {
         self.updated = Some(now);
     }
 
-    /// How long a segment sent on `s` now takes to be acknowledged.
+    /// linger_S: the time until a segment sent on `s` now is acknowledged.
     fn linger(&self, s: &SubflowView) -> Duration {
         let (least, most) = self.extremes(s);
         let (in_flight, cwnd) = (u64::from(s.window.in_flight) + 1, u64::from(s.window.cwnd.max(1)));
@@ -157,7 +159,7 @@ impl BlestKernel {
         estimate.max(s.rtt.smoothed_or_zero())
     }
 
-    /// Bytes that `f` sends in `time`, before λ.
+    /// The bytes that `f` sends in `time`, not yet multiplied by λ.
     fn bytes_in(&self, f: &SubflowView, time: Duration) -> f64 {
         let (least, most) = self.extremes(f);
         let average = (least + most).div(2).as_nanos();
@@ -172,7 +174,7 @@ impl BlestKernel {
     }
 }
 
-/// Whether S is skipped for F, and the numbers compared, bytes.
+/// The numbers that the rule compares: S is skipped if `fast` exceeds `room`, both in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Estimate {
     linger: Duration,
@@ -181,7 +183,8 @@ struct Estimate {
 }
 
 impl BlestKernel {
-    /// What the port computes before it gives `segment` bytes to `s` in place of `f`; moves λ when its time has come.
+    /// The estimate for sending `segment` bytes on `s` instead of waiting for `f`. Also changes λ if its period is
+    /// over.
     fn estimate(&mut self, view: &View<'_>, f: &SubflowView, s: &SubflowView, segment: u64) -> Estimate {
         self.update_lambda(view.now, s);
         let linger = self.linger(s);
@@ -189,7 +192,8 @@ impl BlestKernel {
         Estimate { linger, fast, room: view.send_window.saturating_sub(s.queue.bytes + segment) as f64 }
     }
 
-    /// One of the port's attempts to send while nothing may be sent.
+    /// Mirrors what the port does at each attempt to send while the connection is blocked: finds out whether a subflow
+    /// could have sent.
     fn attempt(&mut self, view: &View<'_>) {
         self.record(view);
         let Some(s) = minrtt::pick_outside_loss(view) else { return };
@@ -202,7 +206,7 @@ impl BlestKernel {
     }
 }
 
-/// F, where that is another subflow than `s` and both have a round-trip time.
+/// F, if it is another subflow than `s` and both have a round-trip time sample.
 fn faster<'v>(view: &'v View<'_>, s: &SubflowView) -> Option<&'v SubflowView> {
     fastest(view).filter(|f| f.id != s.id && s.rtt.smoothed.is_some())
 }
@@ -236,7 +240,7 @@ impl Scheduler for BlestKernel {
     }
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
-        // The port's clock of λ starts with the connection.
+        // λ's first period begins with the connection, as in the port.
         self.updated.get_or_insert(view.now);
         match event {
             Event::WindowBlocked { .. } => self.blocking = true,
@@ -309,7 +313,7 @@ mod tests {
         (scheduler.lambda * 100.0 + 0.5) as u32
     }
 
-    /// The window blocks with its first byte on subflow `holder`.
+    /// The event that the window is full, with its first byte on subflow `holder`.
     fn blocked(holder: u8) -> Event<'static> {
         Event::WindowBlocked { by: BlockedBy::SendWindow, holders: SubflowSet::only(SubflowId(holder)) }
     }

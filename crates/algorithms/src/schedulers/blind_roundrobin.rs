@@ -1,22 +1,24 @@
-//! `blind-roundrobin`: round robin by windows.
+//! `blind-roundrobin`: each subflow in turn, a window at a time.
 //!
 //! # What it does
 //!
-//! One subflow carries data until its congestion window is exhausted, then the next one in turn. When the
-//! unacknowledged data of all subflows together fills the receive window, all of them stop until an acknowledgement
-//! makes room. The rule looks only at windows, not at delay or loss.
+//! One subflow carries data until its congestion window is exhausted, then the next one in turn. If the unacknowledged
+//! data of all subflows together fills the receive window, all of them stop until an acknowledgement makes room. The
+//! rule looks only at windows, not at delay or loss.
 //!
 //! # Formula
 //!
 //! ```text
-//! u = Σ queued_i                     over the subflows that show signs of life
+//! u = Σ queued_i                     over the subflows that are not stale
 //! u ≥ W:  wait for an acknowledgement
 //! else    i = the last subflow while free_i > 0, else the next one in a circle with free_i > 0
 //!         send the next min(free_i, ⌈(W − u)/MSS_i⌉) segments on i
 //! ```
 //!
-//! * queued_i: bytes given to i and not acknowledged; W: the receive window that the peer offers, bytes.
-//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments; MSS_i: data bytes of a full segment.
+//! * queued_i: bytes given to i and not acknowledged; u: their sum; W: the receive window that the peer offers, bytes.
+//!   A subflow is stale if it has stopped answering.
+//! * free_i = cwnd_i − in_flight_i − unsent_i, segments; unsent_i: given to i and not yet sent; MSS_i: data bytes of a
+//!   full segment.
 //!
 //! # Source
 //!
@@ -24,8 +26,7 @@
 //!
 //! # Deviations
 //!
-//! * Subflows that show no sign of life do not count in the sum. Otherwise the data that a dead path holds could block
-//!   the others for ever.
+//! * Stale subflows do not count in the sum. Otherwise the data that a dead path holds could block the others for ever.
 
 use super::roundrobin::next_after;
 use pathweave_proto::SubflowId;
@@ -41,7 +42,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |_| Ok(Box::new(BlindRoundRobin::default())),
 };
 
-/// Rotates on exhaustion.
+/// Passes the turn on when a window is exhausted.
 #[derive(Debug, Default)]
 pub struct BlindRoundRobin {
     current: Option<SubflowId>,
@@ -80,7 +81,7 @@ mod tests {
         let mut bench = Bench::new([sub(0).cwnd(3), sub(1).cwnd(4), sub(2).cwnd(2)]).write(100);
         let mut scheduler = BlindRoundRobin::default();
         assert_eq!(bench.run(&mut scheduler), [(0, 0..3), (1, 3..7), (2, 7..9)]);
-        // It stays on the last, then goes round.
+        // The turn stays with the last subflow until its window is exhausted, then goes to the first.
         bench.acked(0, 1);
         bench.acked(1, 1);
         bench.acked(2, 1);

@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! The fastest subflow is always filled first. A slower one is used only if the buffer has room for everything that
-//! the faster ones will send during its round trip; in the conservative mode it also needs room for all data that is
-//! on its way. A delay constraint can exclude a subflow altogether. A denied subflow is probed with one initial
-//! window now and then, because its round-trip time would never be measured again otherwise.
+//! The fastest subflow is always filled first. A slower one is used only if the buffer has room for everything that the
+//! faster ones will send during its round trip; in the conservative mode there must also be room for all data in
+//! flight. A delay constraint can exclude a subflow altogether. From time to time a subflow that is not used gets a
+//! probe of one initial window, because its round-trip time would never be measured again otherwise.
 //!
 //! # Formula
 //!
@@ -23,10 +23,15 @@
 //!                         if the first unacknowledged byte has moved since
 //! ```
 //!
-//! * RTT: smoothed round-trip time, ms; P_i: segments outstanding on i; D: segments; L = 0 gives D = 0; B, A: bytes.
-//! * A: the smaller of free receive window and free send buffer; window: the receive window; outstanding: of the
-//!   whole connection.
-//! * g_i: what the controller adds each round trip, segments (its coupled share where it is coupled); N: pauses so
+//! * i, j: a faster and a slower subflow; 1: the fastest. RTT: smoothed round-trip time, ms; P_i: segments outstanding
+//!   on i.
+//! * L_ij: round trips of i during one of j, less one; D_ij: the segments that i sends in them (L = 0 gives D = 0);
+//!   B_1j: the bytes that all faster subflows send during a round trip of j.
+//! * A: the smaller of free receive window and free send buffer, bytes; window: the receive window; outstanding: the
+//!   bytes in flight on all subflows.
+//! * g_i: the segments that i's controller adds each round trip, for a coupled controller its coupled share; w_i: i's
+//!   window, segments.
+//! * D_c: the parameter `delay_constraint`; β, max_guard: parameters; T: the guard time of a pause; N: pauses of j so
 //!   far.
 //!
 //! # Source
@@ -36,19 +41,20 @@
 //! # Deviations
 //!
 //! * The available buffer is the smaller of the free receive window and the free send buffer.
-//! * "Do not use" ends the decision for j. This also holds for the delay constraint and the conservative rules. Each
+//! * "Do not use" ends the decision for j, whether because of B, the delay constraint or the conservative rules. Each
 //!   such denial counts as a pause and leads to probes, because RTT_j would never change again otherwise.
 //! * The first denial sets N to one, without a probe. N is never reset.
-//! * The controller only says how large the window will be after the next round. Eq. 7 needs later rounds too, for
-//!   which the window is extended linearly, so a curve that bends, such as CUBIC's, is predicted too high or too low.
-//!   With L = 0, eq. 7 predicts nothing either, like eqs. 4 and 5.
-//! * The increase of eq. 5 is inside the sum. Where the prose and Fig. 3 differ at equality, Fig. 3 counts.
+//! * A controller only tells its window after the next round. Eq. 7 needs later rounds too, for which the window is
+//!   extended linearly. So a curve that bends, such as CUBIC's, is predicted too high or too low. With L = 0, eq. 7
+//!   predicts nothing, like eqs. 4 and 5.
+//! * The increase of eq. 5 is inside the sum. If the prose and Fig. 3 differ at equality, the code follows Fig. 3.
 //! * A probe begins with the decision that finds the guard time over; in Fig. 3 its first packet goes out with the
 //!   decision after that.
-//! * Outstanding data is what is in flight and what is assigned. After a timeout a subflow counts as in slow start,
-//!   both for eq. 4 and for the conservative mode; in fast recovery it counts as in avoidance.
-//! * Subflows without a round-trip time sample are used by the rule of `minrtt`. When a faster subflow is denied, the
-//!   next slower one is asked, each with its own B.
+//! * Outstanding data is the data in flight and the data assigned but not yet sent. After a timeout a subflow counts as
+//!   in slow start, both for eq. 4 and for the conservative mode; in fast recovery it counts as in congestion
+//!   avoidance.
+//! * Subflows without a round-trip time sample are used by the rule of `minrtt`. If a subflow is denied, the next
+//!   slower one is judged, each with its own B.
 
 use super::minrtt;
 use pathweave_proto::congestion::{Growth, Phase};
@@ -69,7 +75,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Choice("radical conservative"),
             unit: "",
             default: "radical",
-            description: "whether outstanding data counts against the buffer too",
+            description: "whether outstanding data counts against the buffer too (conservative)",
             source: "CP §3.3",
         },
         Parameter {
@@ -85,7 +91,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Choice("dynamic static"),
             unit: "",
             default: "dynamic",
-            description: "whether the guard time grows with each pause",
+            description: "whether the guard time grows with each pause (dynamic)",
             source: "CP §4",
         },
         Parameter {
@@ -93,7 +99,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Number { min: 1.0, max: 1000.0 },
             unit: "RTT",
             default: "4",
-            description: "first guard time",
+            description: "guard time of the first pause",
             source: "CP §4",
         },
         Parameter {
@@ -137,11 +143,11 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
 /// The largest round-trip time that is used (D_c).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DelayConstraint {
-    /// No limit.
+    /// Every round-trip time is allowed.
     None,
-    /// This much.
+    /// Round-trip times up to this time are allowed.
     Time(Duration),
-    /// This many times the fastest subflow's.
+    /// Round-trip times up to this multiple of the fastest subflow's are allowed.
     Multiple(f64),
 }
 
@@ -170,11 +176,11 @@ impl DelayConstraint {
 /// Settings of [`Cp`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// The conservative method.
+    /// Whether the conservative method is used; if false, the radical one.
     pub conservative: bool,
     /// D_c.
     pub delay_constraint: DelayConstraint,
-    /// Dynamic probing.
+    /// Whether the guard time grows with each pause (dynamic probing).
     pub dynamic: bool,
     /// β of eq. 8.
     pub beta: f64,
@@ -184,15 +190,15 @@ pub struct Config {
     pub probe: u32,
 }
 
-/// A subflow's last pause.
+/// A subflow's last pause: the time since a denial, until it is probed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pause {
     at: Instant,
     first_unacked: DataSeq,
-    /// N, and C: the segments left of the probe.
+    /// N, the pauses so far, and C, the segments left of the probe.
     count: u32,
     probe_left: u32,
-    /// How long it is, by the round-trip time when it was last looked at.
+    /// The guard time, for the round-trip time at the last decision.
     guard: Duration,
 }
 
@@ -201,7 +207,7 @@ struct Pause {
 pub struct Cp {
     config: Config,
     pauses: [Option<Pause>; SubflowId::MAX_SUBFLOWS],
-    /// The subflow of the last decision, when that was a probe.
+    /// The subflow of the last decision, if that decision was a probe.
     probing: Option<SubflowId>,
 }
 
@@ -210,7 +216,7 @@ fn outstanding(s: &SubflowView) -> f64 {
     f64::from(s.window.in_flight) + f64::from(s.queue.unsent)
 }
 
-/// CP eq. 3: windows of `i` during one round trip of `j`, less one.
+/// L_ij of CP eq. 3, for round-trip times `i` and `j`: round trips of i during one of j, less one.
 fn expected_windows(i: Duration, j: Duration) -> f64 {
     if i.is_zero() {
         return 0.0;
@@ -234,7 +240,7 @@ fn expected_bytes(i: &SubflowView, rtt_i: Duration, rtt_j: Duration) -> f64 {
         (Phase::SlowStart | Phase::Loss, _) => out * (libm::exp2(l.min(60.0)) - 1.0),
         // Eq. 7: Σ w(t₀ + m·RTT_i) for m from 0 to L.
         (_, Growth::ToWindow(next)) => (l + 1.0) * cwnd + (next - cwnd) * l * (l + 1.0) / 2.0,
-        // Eq. 5: Σ P + (m − 1)·increase; the increase is none while the window is not filled.
+        // Eq. 5: Σ P + (m − 1)·increase; a window that is not filled does not grow.
         (_, Growth::PerRound(increase)) => {
             let increase = if out < cwnd { 0.0 } else { increase };
             l * out + increase * l * (l - 1.0) / 2.0
@@ -244,7 +250,7 @@ fn expected_bytes(i: &SubflowView, rtt_i: Duration, rtt_j: Duration) -> f64 {
     segments.max(0.0) * mss
 }
 
-/// B_{1,j} of CP eq. 6: what all subflows faster than `j` send during its round trip, bytes.
+/// B_{1,j} of CP eq. 6: the bytes that all subflows faster than `j` send during its round trip.
 fn required_buffer(view: &View<'_>, j: &SubflowView, rtt_j: Duration) -> f64 {
     let faster = view.candidates().filter(|i| i.id != j.id);
     faster
@@ -254,12 +260,12 @@ fn required_buffer(view: &View<'_>, j: &SubflowView, rtt_j: Duration) -> f64 {
 }
 
 impl Cp {
-    /// With its settings.
+    /// A scheduler with these settings.
     pub fn new(config: Config) -> Self {
         Cp { config, pauses: [None; SubflowId::MAX_SUBFLOWS], probing: None }
     }
 
-    /// Whether `j` is to be used beside the fastest subflow `f`, and why.
+    /// Whether `j` may be used beside the fastest subflow `f`, and why.
     fn judge(&self, view: &View<'_>, f: &SubflowView, j: &SubflowView) -> (bool, Reason) {
         let (rtt_f, rtt_j) = (f.rtt.smoothed_or_zero(), j.rtt.smoothed_or_zero());
         let required = required_buffer(view, j, rtt_j);
@@ -287,13 +293,14 @@ impl Cp {
         }
     }
 
-    /// CP eq. 8.
+    /// The guard time T of CP eq. 8.
     fn guard(&self, rtt: Duration, count: u32) -> Duration {
         let count = if self.config.dynamic { f64::from(count) } else { 1.0 };
         rtt.mul_f64(self.config.beta * count).min(self.config.max_guard)
     }
 
-    /// Notes a denial of `j`; whether it is to be probed now, and else when to ask again.
+    /// Records a denial of `j`. `Ok` if `j` is to be probed now; otherwise `Err` with the time at which to ask again,
+    /// if time alone can help.
     fn pause(&mut self, view: &View<'_>, j: &SubflowView) -> Result<(), Option<Instant>> {
         let (now, first_unacked) = (view.now, view.first_unacked());
         let Some(slot) = self.pauses.get(j.id.index()).copied() else { return Err(None) };
@@ -315,7 +322,7 @@ impl Cp {
             return Ok(());
         }
         let again = pause.at + pause.guard + Duration::from_nanos(1);
-        // Once the time is over only an acknowledgement can help.
+        // If the guard time is already over, only an acknowledgement can help.
         Err(Some(again).filter(|t| *t > now))
     }
 }
@@ -341,7 +348,7 @@ impl Scheduler for Cp {
         }
         let mut wait: Option<(Option<Instant>, Reason)> = None;
         let mut after: Option<(Duration, SubflowId)> = None;
-        // In order of round-trip times, without a sorted list: each time the next one above the last.
+        // Visits the subflows in order of round-trip times without a sorted list: each step finds the next one above.
         while let Some(j) = view
             .candidates()
             .filter(|s| s.has_space() && after.is_none_or(|last| (minrtt::key(s), s.id) > last))

@@ -21,7 +21,7 @@ fn radical() -> Cp {
     Cp::new(config())
 }
 
-/// Bytes expected of `i` during `rtt_j`, in segments.
+/// The segments that `i` is expected to send during `rtt_j`.
 fn expected(i: Sub, rtt_j: u64) -> f64 {
     let i = i.0;
     expected_bytes(&i, i.rtt.smoothed_or_zero(), ms(rtt_j)) / f64::from(i.mss)
@@ -38,7 +38,7 @@ fn eq_3_windows_during_a_slower_round_trip() {
 fn eq_4_slow_start_doubles() {
     // L = 3: 10 + 20 + 40.
     assert_eq!(expected(sub(0).rtt(20).slow_start().in_flight(10), 80), 70.0);
-    // Only what is outstanding counts.
+    // Only outstanding segments count, not the window.
     assert_eq!(expected(sub(0).rtt(20).slow_start().in_flight(4), 80), 28.0);
     assert_eq!(expected(sub(0).rtt(20).slow_start().in_flight(10), 39), 0.0);
 }
@@ -50,7 +50,8 @@ fn eq_5_avoidance_uncoupled_and_coupled() {
         s.0.window.growth = Growth::PerRound(increase);
         s
     };
-    // L = 4: 10 + 11 + 12 + 13; coupled with a share of a quarter: 10 + 10.25 + 10.5 + 10.75; not filled: 4 · 9.
+    // L = 4. Uncoupled: 10 + 11 + 12 + 13. Coupled with a share of a quarter: 10 + 10.25 + 10.5 + 10.75. Window not
+    // filled: 4 · 9.
     assert_eq!(expected(with(1.0, 10), 100), 46.0);
     assert_eq!(expected(with(0.25, 10), 100), 41.5);
     assert_eq!(expected(with(1.0, 9), 100), 36.0);
@@ -76,7 +77,7 @@ fn eq_6_sums_over_all_faster_subflows() {
     assert_eq!(required_buffer(&view, &view.subflows[0], ms(20)), 0.0);
 }
 
-/// F full at 20 ms, S at 100 ms: B = 46 segments; ten are outstanding.
+/// A full F at 20 ms and an S at 100 ms: B is 46 segments; ten segments are outstanding.
 fn bench(send_window: u64) -> Bench {
     let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(1000).send_window(send_window);
     assert_eq!(bench.step(&mut radical()), Some((0, 0..10)));
@@ -99,7 +100,7 @@ fn fig_3_radical_uses_what_fits_beside_b() {
 fn the_send_buffer_limits_too() {
     let mut bench = bench(5000);
     bench.send_buffer = 1000 * MSS;
-    // All of it is written, 990 segments are not assigned.
+    // All data is written, and 990 segments are not assigned.
     assert_eq!(bench.run(&mut radical()), [(1, 10..20)]);
     let mut bench = Bench::new([sub(0).rtt(20).in_flight(10), sub(1).rtt(100)]).write(40);
     bench.send_buffer = 45 * MSS;
@@ -163,10 +164,10 @@ fn fig_3_a_denied_subflow_is_probed_with_one_initial_window_after_its_guard_time
     let mut bench = bench(40);
     let mut cp = radical();
     let start = bench.now;
-    // The first denial: N = 1, no probe, and a time to ask again.
+    // The first denial sets N = 1 and gives a time to ask again, without a probe.
     let Decision::Wait { until, for_subflow, .. } = bench.decide(&mut cp) else { panic!("it waits") };
     assert_eq!((until, for_subflow), (Some(start + ms(400) + Duration::from_nanos(1)), Some(SubflowId(0))));
-    // Time alone is not enough: the head has not moved, and then only an acknowledgement helps.
+    // The guard time is over, but the first unacknowledged byte has not moved, so only an acknowledgement helps.
     bench.now = start + ms(401);
     let Decision::Wait { until: None, .. } = bench.decide(&mut cp) else { panic!("it waits for an acknowledgement") };
     bench.map.acknowledge(seg(5));
@@ -179,7 +180,7 @@ fn fig_3_a_denied_subflow_is_probed_with_one_initial_window_after_its_guard_time
     assert_eq!(bench.run(&mut cp), []);
     bench.now += ms(2);
     assert_eq!(bench.step(&mut cp), Some((1, 20..21)));
-    // With room it is used without a probe; N is kept.
+    // If the buffer has room, the subflow is used without a probe, and N is kept.
     bench.send_window = 5000 * MSS;
     assert_eq!(bench.rule(&mut cp), "B = {b_bytes} ≤ {available_bytes} available");
     assert_eq!(cp.pauses[1].map(|p| p.count), Some(3));
@@ -200,14 +201,14 @@ fn eq_4_also_holds_after_a_timeout() {
     assert_eq!(expected(s, 80), 70.0);
 }
 
-/// Line 5 of Fig. 3: "2·outstanding > RWND", not equal; eq. 6 says the rest.
+/// Line 5 of Fig. 3 says "2·outstanding > RWND", so equality is allowed; then eq. 6 decides.
 #[test]
 fn fig_3_half_of_the_window_outstanding_is_allowed() {
     let mut conservative = Cp::new(Config { conservative: true, ..config() });
     assert_eq!(bench(20).rule(&mut conservative), "B = {b_bytes} > {available_bytes} available");
 }
 
-/// Lines 12 to 22 of Fig. 3 for every kind of denial, or RTT_j would freeze.
+/// Lines 12 to 22 of Fig. 3 hold for every kind of denial; otherwise RTT_j would never be measured again.
 #[test]
 fn each_kind_of_denial_pauses_and_is_probed() {
     let constraint = DelayConstraint::Time(ms(99));
@@ -225,7 +226,7 @@ fn each_kind_of_denial_pauses_and_is_probed() {
     }
 }
 
-/// Eq. 8 without N: static probing comes back after the same time.
+/// Eq. 8 without N: static probing always waits for the same time.
 #[test]
 fn fig_3_static_probing_does_not_slow_down() {
     let mut bench = bench(60);

@@ -1,33 +1,35 @@
 //! DAF: dynamic adjustment of a forward prediction with the feedback of acknowledgements; DPSAF III.B, Alg. 2 and 3.
 //!
-//! A round of subflow j begins with the first segment that it is given, F_j, and ends with F_j's acknowledgement. The
-//! acknowledgements of the round show how wrong N_j was, which is its deviation e_j. The next round begins with Δ_j ←
-//! Δ_j + α·e_j, e_j ← 0 (eq. 11). Δ_j is added to N_j (eq. 10).
+//! A prediction says how many segments N_j subflow j leaves to faster subflows. A round of j begins with the first
+//! segment that it is given, F_j, and ends with the acknowledgement of F_j. The acknowledgements of the round show the
+//! prediction's error, the deviation e_j. The next round begins with Δ_j ← Δ_j + α·e_j and e_j ← 0 (eq. 11). The offset
+//! Δ_j is added to N_j (eq. 10).
 //!
-//! * Situation 1, N_j was too large: the acknowledgement of F_j comes with a DATA_ACK below F_j. The data between the
-//!   two that was left to faster subflows had not arrived, and e_j falls by its amount (eq. 12).
-//! * Situation 2, N_j was too small: an acknowledgement on a faster subflow i comes with a DATA_ACK that points at data of j,
-//!   F_j or before it. Each segment of i beyond F_j that it acknowledges arrived before F_j, and e_j grows by it (eq. 13).
+//! * Situation 1, N_j was too large: the acknowledgement of F_j comes with a DATA_ACK below F_j. So the data between
+//!   the DATA_ACK and F_j had not arrived. e_j falls by the part of it that was left to faster subflows (eq. 12).
+//! * Situation 2, N_j was too small: an acknowledgement on a faster subflow i comes with a DATA_ACK at data of j, at
+//!   F_j or before it. Each segment beyond F_j that it acknowledges on i arrived before F_j. e_j grows by these
+//!   segments (eq. 13).
 //!
-//! Only a SACK block in the acknowledgement itself excuses a deviation: a loss on another subflow, or of F_j itself,
-//! counts as a wrong prediction (Alg. 3). The parameter `losses=exempt`, which is ours, leaves such rounds out. A round
-//! with a loss on j does not count, because the loss makes F_j late whatever N_j was. Situation 1 does not count in a
-//! round in which a faster subflow lost something, because the hole is then what it lost, and what lies beyond has
+//! A deviation is ignored only if the acknowledgement itself has a SACK block. A loss on another subflow, or of F_j
+//! itself, counts as a wrong prediction (Alg. 3). With `losses=exempt`, which is our addition, such rounds do not
+//! count. After a loss on j its round does not count at all, because the loss makes F_j late, whatever N_j was. After a
+//! loss on a faster subflow situation 1 does not count: the hole is then the lost data, and the data beyond it has
 //! arrived.
 //!
 //! # Deviations
 //!
-//! * A subflow's SACK blocks cannot show holes in the data sequence. The paper's SACK on a subflow is an
-//!   acknowledgement that advances, has no SACK block and comes with a DATA_ACK below what it acknowledges.
-//! * The hole of situation 1 counts the data that faster subflows carry and the data that no subflow was given yet,
-//!   because that was left to them too.
-//! * Situation 1 counts only where the hole begins with such data. Where it begins with data of j that was sent after
-//!   F_j, what lies between may have arrived.
+//! * A subflow's SACK blocks cannot show holes in the data sequence. The code takes the paper's SACK on a subflow to be
+//!   an acknowledgement that advances, has no SACK block, and comes with a DATA_ACK below what it acknowledges.
+//! * The hole of situation 1 includes data that no subflow was given yet, because that was left to the faster subflows
+//!   too.
+//! * Situation 1 counts only if the hole begins with data that was left to faster subflows. If it begins with data of j
+//!   that was sent after F_j, the data between may have arrived.
 //! * Situation 2 counts segments, not acknowledgements, because a receiver sends one acknowledgement for two segments.
-//!   It counts only segments beyond F_j, because the hole may be at an earlier segment of j, from a round that also
-//!   began too near. A hole at a segment that was sent after F_j, though below it, does not tell whether F_j has
-//!   arrived.
-//! * Deviations are kept in bytes, since segments differ in size between subflows.
+//!   It counts only segments beyond F_j, because the hole may be at an earlier segment of j, from an earlier round
+//!   whose distance was also too small. A hole at a segment that was sent after F_j, but comes before it in the stream,
+//!   does not show whether F_j has arrived.
+//! * Deviations are in bytes, because segments of different subflows may differ in size.
 
 use super::forward::is_faster;
 use core::ops::Range;
@@ -41,7 +43,7 @@ pub(crate) const ALPHA: Parameter = Parameter {
     kind: Kind::Number { min: 0.0, max: 1.0 },
     unit: "",
     default: "0.125",
-    description: "part of a round's deviation that corrects the next prediction",
+    description: "fraction of a round's deviation that corrects the next prediction",
     source: "DPSAF III.B: 1/8",
 };
 
@@ -60,54 +62,54 @@ struct Round {
     /// Δ_j and e_j, bytes.
     offset: f64,
     deviation: f64,
-    /// While F_j is not acknowledged.
+    /// The present round; `None` after F_j is acknowledged, until j is given data again.
     open: Option<Open>,
 }
 
-/// A round that its first segment's acknowledgement will end.
+/// A round that lasts until F_j is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Open {
-    /// F_j.
+    /// The first byte of F_j.
     first: DataSeq,
     /// The lowest byte that j was given in the round.
     lowest: DataSeq,
     /// The first unacknowledged byte of the stream when F_j was sent.
     base: DataSeq,
-    /// A faster subflow has lost something since.
+    /// Whether a faster subflow has lost something in the round.
     loss: bool,
 }
 
-/// The offsets of all subflows.
+/// The feedback of all subflows: their rounds and offsets.
 #[derive(Debug)]
 pub struct Feedback {
     alpha: f64,
-    /// Rounds with a loss say nothing.
+    /// Whether rounds with a loss are ignored (`losses=exempt`).
     exempts_losses: bool,
     rounds: [Round; SubflowId::MAX_SUBFLOWS],
-    /// Who carries what, from the lowest DATA_ACK on that the acknowledgement of any F_j may come with. The connection's
-    /// own map ends at the highest, which a faster subflow brings earlier.
+    /// Which subflow carries which byte, from the lowest DATA_ACK on that may come with the acknowledgement of an F_j.
+    /// The connection's own map begins at the highest DATA_ACK, which a faster subflow may have brought earlier.
     carried: SendMap,
 }
 
 impl Feedback {
-    /// With α of eq. 11.
+    /// `alpha` is α of eq. 11. Losses count as wrong predictions.
     pub fn new(alpha: f64) -> Self {
         let rounds = [Round::default(); SubflowId::MAX_SUBFLOWS];
         Feedback { alpha, exempts_losses: false, rounds, carried: SendMap::new() }
     }
 
-    /// As it is, but rounds in which the subflow or a faster one lost something do not count.
+    /// The same, but rounds in which the subflow or a faster one lost something are ignored.
     pub fn exempting_losses(self) -> Self {
         Feedback { exempts_losses: true, ..self }
     }
 
-    /// As [`ALPHA`] and [`LOSSES`] say.
+    /// Feedback with the values of the parameters [`ALPHA`] and [`LOSSES`].
     pub(crate) fn from_values(values: &Values) -> Self {
         let feedback = Feedback::new(values.number(ALPHA.name));
         if values.choice(LOSSES.name) == "exempt" { feedback.exempting_losses() } else { feedback }
     }
 
-    /// Δ_j, bytes.
+    /// The offset Δ_j, bytes.
     pub fn offset(&self, j: SubflowId) -> f64 {
         self.rounds.get(j.index()).map_or(0.0, |r| r.offset)
     }
@@ -139,7 +141,8 @@ impl Feedback {
         }
     }
 
-    /// Situation 1: bytes of `hole` that faster subflows than `k` carry, or nobody does.
+    /// Situation 1: the bytes of `hole` that were left to subflows faster than `k`, which carry them or were not given
+    /// them yet.
     fn left_to_faster(&self, k: &SubflowView, hole: Range<DataSeq>, view: &View<'_>) -> u64 {
         let is_left = |owners: SubflowSet| view.subflows.iter().any(|i| is_faster(i, k) && owners.contains(i.id));
         let others = |(_, owners): &(_, SubflowSet)| !is_left(*owners);
@@ -151,7 +154,7 @@ impl Feedback {
         hole.end.since(hole.start) - others
     }
 
-    /// Situation 2.
+    /// Situation 2: handles an acknowledgement on `i` for the rounds of slower subflows.
     fn too_small(&mut self, i: &SubflowView, mappings: &[Range<DataSeq>], data_ack: DataSeq, view: &View<'_>) {
         let Some((_, owners)) = self.carried.span_at(data_ack) else { return };
         for j in view.subflows.iter().filter(|j| owners.contains(j.id) && is_faster(i, j)) {
@@ -163,7 +166,8 @@ impl Feedback {
         }
     }
 
-    /// The exemption: `i`'s own round is over without counting, and those of slower subflows have a hole that `i` left.
+    /// Handles a loss on `i` if losses are exempt: `i`'s own round ends without counting, and the rounds of slower
+    /// subflows are marked.
     fn lost(&mut self, i: SubflowId, view: &View<'_>) {
         if let Some(round) = self.rounds.get_mut(i.index()) {
             (round.open, round.deviation) = (None, 0.0);
@@ -176,7 +180,8 @@ impl Feedback {
         }
     }
 
-    /// What no acknowledgement can ask for any more is forgotten; so are rounds that nothing ends.
+    /// Forgets the part of the map that no acknowledgement can refer to any more, and the rounds of stale subflows,
+    /// which would never end.
     fn trim(&mut self, view: &View<'_>) {
         let mut from = view.first_unacked();
         for s in view.subflows {
@@ -190,7 +195,7 @@ impl Feedback {
         self.carried.acknowledge(from);
     }
 
-    /// Takes an event in.
+    /// Updates the rounds after an event of the connection.
     pub fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         match event {
             Event::Assigned { subflow, range, .. } => self.assigned(*subflow, range, view),
@@ -215,12 +220,12 @@ mod tests {
     use super::*;
     use pathweave_proto::scheduler::testing::{Bench, sub};
 
-    /// The figures' segments.
+    /// The segment size of the paper's figures, bytes.
     const MSS: u64 = 1400;
     const I: u8 = 0;
     const J: u8 = 1;
 
-    /// DPSAF Figs. 2, 6 and 7: subflow i is the faster one; segments count from 1.
+    /// The setting of DPSAF Figs. 2, 6 and 7: subflow i is the faster one; segments count from 1.
     struct Figure {
         bench: Bench,
         daf: Feedback,
@@ -265,8 +270,9 @@ mod tests {
         }
     }
 
-    /// Fig. 6: of seven segments for i only five arrive in time. Segment 8 of j, at 9800, is acknowledged with a DATA_ACK of
-    /// 7000: the hole of 2800 bytes is two segments. (Segment 9 is at 11200, where the figure prints 10200.)
+    /// Fig. 6: of seven segments for i only five arrive in time. Segment 8 of j, at 9800, is acknowledged with a
+    /// DATA_ACK of 7000, so the hole has 2800 bytes, which are two segments. (Segment 9 is at 11200; the figure prints
+    /// 10200.)
     #[test]
     fn situation_1_figure_6() {
         let mut f = Figure::new();
@@ -281,7 +287,8 @@ mod tests {
         assert_eq!(f.of(J), (0.0, -2.0 / 8.0));
     }
 
-    /// The acknowledgement on j is late: those on i have closed the hole before it arrives, and its own DATA_ACK still tells.
+    /// The acknowledgement on j arrives after acknowledgements on i that have closed the hole. Its own DATA_ACK still
+    /// shows the hole.
     #[test]
     fn situation_1_is_seen_when_faster_acknowledgements_have_overtaken() {
         let mut f = Figure::new();
@@ -291,19 +298,20 @@ mod tests {
         assert_eq!(f.of(J), (0.0, -2.0 / 8.0));
     }
 
-    /// Nobody was given 6 and 7 yet; they were left to i all the same.
+    /// Segments 6 and 7 were not given to any subflow yet; they were left to i all the same.
     #[test]
     fn situation_1_counts_what_is_unassigned_and_not_j_s_own() {
         let mut f = Figure::new();
         f.sent(J, 4..5).acked(J, 4..5, 0, false);
         assert_eq!(f.of(J), (0.0, -3.0 / 8.0));
         f.sent(I, 1..3).sent(J, 8..10).sent(I, 3..4).acked(I, 1..3, 2800, false);
-        // Of 3 to 7 the fourth is j's own, which has arrived.
+        // The hole is 3 to 7. Segment 4 is j's own and has arrived.
         f.acked(J, 8..9, 2800, false);
         assert_eq!(f.of(J), (0.0, -7.0 / 8.0));
     }
 
-    /// Fig. 7: three segments are left to i, which sends five. Segments 6 and 7 arrive before segment 4, at 4200, of j.
+    /// Fig. 7: three segments are left to i, which sends five. Segments 6 and 7 arrive before segment 4 of j, which is
+    /// at 4200.
     #[test]
     fn situation_2_figure_7() {
         let mut f = Figure::new();
@@ -314,7 +322,7 @@ mod tests {
         assert_eq!(f.of(J), (1.0, 0.0));
         f.acked(I, 7..8, 4200, false);
         assert_eq!(f.of(J), (2.0, 0.0));
-        // Confirmed: the round is over, and segment 8 is not early.
+        // Segment 4 is acknowledged, which ends the round, so segment 8 does not count as early.
         f.acked(J, 4..6, 9800, false).sent(I, 8..9).acked(I, 8..9, 11_200, false);
         assert_eq!(f.of(J), (0.0, 2.0 / 8.0));
     }
@@ -326,7 +334,7 @@ mod tests {
         assert_eq!(f.of(J), (2.0, 0.0));
     }
 
-    /// Segments 4 and 5 of j, of two rounds, are late; 6 to 9 of i arrive before 5, which is the first of the second round.
+    /// Segments 4 and 5 of j are late. Each is the first of a round. Segments 6 to 9 of i arrive before segment 5.
     #[test]
     fn situation_2_counts_beyond_the_first_segment_also_while_an_earlier_one_is_missing() {
         let mut f = Figure::new();
@@ -335,7 +343,7 @@ mod tests {
         assert_eq!(f.of(J), (4.0, 0.0));
     }
 
-    /// j was given 3 after 8, its first: whether 8 has arrived when 3 is missing is not known.
+    /// j was given segment 3 after segment 8, which is F_j. If 3 is missing, it is not known whether 8 has arrived.
     #[test]
     fn holes_at_what_was_sent_after_the_first_segment_do_not_count() {
         let mut f = Figure::new();
@@ -351,7 +359,7 @@ mod tests {
         let mut f = Figure::new();
         f.sent(I, 1..4).sent(J, 4..5).sent(I, 5..8).sent(J, 10..11).sent(I, 8..10).sent(I, 11..13);
         f.acked(I, 1..4, 4200, false).acked(I, 5..8, 12_600, false);
-        // The hole is at segment 10 of j now, whose first segment of the round is 4.
+        // The hole is now at segment 10 of j; F_j is segment 4.
         f.acked(I, 8..10, 12_600, false).acked(I, 11..13, 12_600, false);
         assert_eq!(f.of(J), (0.0, 0.0));
     }
@@ -381,7 +389,8 @@ mod tests {
         Event::Lost { subflow: SubflowId(id), kind: pathweave_proto::congestion::LossKind::FastRecovery }
     }
 
-    /// Alg. 3 asks only whether the acknowledged subflow has data out of order: segment 10 arrived before 8, which is lost.
+    /// Alg. 3 asks only whether the acknowledged subflow has data out of order. Here segment 10 arrives before 8, which
+    /// is lost.
     #[test]
     fn a_loss_of_the_subflow_itself_counts_unless_it_is_exempt() {
         for (mut f, after_loss, in_the_end) in
@@ -396,13 +405,14 @@ mod tests {
         }
     }
 
-    /// Segments 1 to 7 were left to i, which lost the first of them: they are seven too many, or they say nothing.
+    /// Segments 1 to 7 were left to i, which lost the first of them. Either all seven count as too many, or the round
+    /// does not count.
     #[test]
     fn a_hole_that_a_faster_subflow_s_loss_left_counts_unless_it_is_exempt() {
         for (mut f, offset) in [(Figure::new(), -7.0 / 8.0), (Figure::exempting_losses(), 0.0)] {
             f.sent(I, 1..6).sent(J, 8..10).event(&lost(I)).acked(J, 8..9, 0, false);
             assert_eq!(f.of(J), (0.0, offset));
-            // The next round is another matter.
+            // The next round has no loss, so it counts.
             f.sent(J, 14..15).acked(J, 14..15, 14_000, false);
             assert_eq!(f.of(J), (0.0, offset - 3.0 / 8.0));
         }

@@ -2,22 +2,22 @@
 //!
 //! # What it does
 //!
-//! It plans which path sends which part of the stream so that everything arrives in order: a path with a tenth of
-//! another path's delay sends ten windows before each window of the other. A path sends its part of the plan when its
-//! window allows it, even if that part is far ahead of what the others have not sent yet. A plan is kept until all of
-//! it has been given out, so the rule is slow to notice that a path has changed.
+//! DAPS plans in advance which path sends which part of the stream, so that everything arrives in order: a path with a
+//! tenth of another path's delay gets ten windows of data before each window of the other. A path sends its part of the
+//! plan when its window allows it, even if that part is far ahead of data that other paths have not sent yet. A plan is
+//! kept until all of it has been given out, so the rule is slow to notice that a path has changed.
 //!
 //! # Formula
 //!
 //! ```text
 //! D_i  = max(1, ⌊(srtt_i/2)/quantum⌋)                span = min(lcm(D_1, …, D_n), max_plan/quantum)
-//! path i sends n_i = max(1, ⌊span/D_i⌋) times cwnd_i segments, the m-th at m·D_i, arriving at (m+1)·D_i
-//! start of i's m-th sending = base + Σ_j cwnd_j·MSS_j · (sendings of j that arrive before it)
-//!                             ties to the path with the smaller D
+//! path i has n_i = max(1, ⌊span/D_i⌋) sendings of cwnd_i segments, the m-th at m·D_i, arriving at (m+1)·D_i
+//! first byte of i's m-th sending = base + Σ_j cwnd_j·MSS_j · (sendings of j that arrive before it)
+//!                                  ties to the path with the smaller D
 //! ```
 //!
-//! * D_i: forward delay, quanta; srtt_i: smoothed round-trip time; m from 0; cwnd_i: congestion window at the plan's
-//!   start, segments.
+//! * D_i: forward delay, quanta; srtt_i: smoothed round-trip time; span: length of the plan, quanta; cwnd_i: congestion
+//!   window at the plan's start, segments; m counts from 0.
 //! * base: first byte that was not assigned when the plan was made; MSS_i: data bytes of a full segment.
 //!
 //! # Source
@@ -27,20 +27,20 @@
 //!
 //! # Deviations
 //!
-//! * Sequence ranges go in the order of arrival, t + D_i, ties to the faster path: the only reading that gives the
-//!   paper's "1..10 fast, 11 slow" at a ratio of ten.
-//! * By the paper's plan a path sends two windows per round trip, one per forward delay. Here a path sends when its
+//! * The stream is divided among the sendings in the order of their arrival, t + D_i, ties to the faster path. Only
+//!   this reading gives the paper's "1..10 fast, 11 slow" at a ratio of ten.
+//! * In the paper's plan a path sends two windows per round trip, one per forward delay. Here a path sends when its
 //!   window allows it, and only the order follows the plan.
-//! * Delays are counted in `quantum`s, at least one, and a plan is no longer than `max_plan`: the least common multiple
-//!   of 7 and 149 ms alone is over a second. A capped plan has as many sendings of each path as fit into it, at least
-//!   one.
+//! * Delays are counted in units of `quantum` and are at least one quantum. A plan is no longer than `max_plan`,
+//!   because the least common multiple of 7 and 149 ms alone is over a second. A plan that is cut off has as many
+//!   sendings of each path as fit into it, at least one.
 //! * A new plan is made when the old one has been given out, or when a path comes or goes. Nothing is stored per
-//!   segment: where a sending's range starts is computed from the counts of the sendings that arrive before it, at
-//!   O(paths) each.
+//!   segment: the start of a sending's range is computed from the counts of the sendings that arrive before it, in
+//!   O(paths).
 //! * A path without a round-trip time sample is planned with the largest delay of the others.
 //! * The out-of-tree Linux port (`mptcp_daps.c`) reads the paper differently, and is not followed here. It orders
-//!   sendings by when they are due, not by when they arrive, gives a path its whole part whatever its window lets out,
-//!   rounds delays to 4 ms and smooths windows.
+//!   sendings by the time at which they are due, not by their arrival, gives a path its whole part whatever its window
+//!   allows, rounds delays to 4 ms, and smooths windows.
 
 use arrayvec::ArrayVec;
 use core::ops::Range;
@@ -87,18 +87,18 @@ struct Part {
     /// Bytes of one sending: cwnd_i segments.
     bytes: u64,
     sendings: u64,
-    /// The sending that is being given out, and the bytes given of it.
+    /// The sending that is being given out, and the bytes of it that are given out already.
     next: u64,
     given: u64,
 }
 
-/// Plans, one after the other.
+/// Delay-aware scheduling: one plan after the other.
 #[derive(Debug)]
 pub struct Daps {
     quantum: Duration,
     max_plan: Duration,
     base: DataSeq,
-    /// Fastest first.
+    /// The parts of the plan, fastest path first.
     plan: ArrayVec<Part, { SubflowId::MAX_SUBFLOWS }>,
 }
 
@@ -107,7 +107,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 impl Daps {
-    /// With the unit of delays and the longest plan.
+    /// `quantum` is the unit of delays, `max_plan` the longest plan.
     pub fn new(quantum: Duration, max_plan: Duration) -> Self {
         let quantum = quantum.max(Duration::from_nanos(1));
         Daps { quantum, max_plan, base: DataSeq(0), plan: ArrayVec::new() }
@@ -124,7 +124,7 @@ impl Daps {
             let bytes = u64::from(s.window.cwnd.max(1)) * u64::from(s.mss.max(1));
             self.plan.push(Part { id: s.id, delay, bytes, sendings: 1, next: 0, given: 0 });
         }
-        // Not the stable sort, which allocates.
+        // The stable sort would allocate.
         self.plan.sort_unstable_by_key(|p| (p.delay, p.id));
         let multiple = self.plan.iter().fold(1u64, |multiple, p| {
             if multiple > longest { multiple } else { (multiple / gcd(multiple, p.delay)).saturating_mul(p.delay) }
@@ -135,7 +135,7 @@ impl Daps {
         }
     }
 
-    /// Whether the plan is given out, or is for other paths than there are.
+    /// Whether the plan has been given out, or is for other paths than those that exist now.
     fn is_over(&self, view: &View<'_>) -> bool {
         let planned = |s: &SubflowView| self.plan.iter().any(|p| p.id == s.id);
         self.plan.iter().all(|p| p.next >= p.sendings)
@@ -143,7 +143,8 @@ impl Daps {
             || !view.candidates().all(planned)
     }
 
-    /// The range of sending `n` of part `i`: all sendings that arrive before it are before it in the stream.
+    /// The range of the stream for sending `n` of part `i`. All sendings that arrive earlier come before it in the
+    /// stream.
     fn range(&self, i: usize, n: u64) -> Range<DataSeq> {
         let own = self.plan[i];
         let arrival = (n + 1) * own.delay;
@@ -152,7 +153,7 @@ impl Daps {
             .iter()
             .enumerate()
             .map(|(j, p)| {
-                // Sending m of j arrives at (m + 1)·D_j. Ties to the faster, which is the first in the plan.
+                // Sending m of j arrives at (m + 1)·D_j. Ties go to the faster path, which comes first in the plan.
                 let latest = if j < i { arrival } else { arrival - 1 };
                 p.bytes * (latest / p.delay).min(p.sendings)
             })
@@ -161,7 +162,7 @@ impl Daps {
         start..start + own.bytes
     }
 
-    /// The unassigned range that part `i` is to carry next, inside what can be sent; skips what others carry already.
+    /// The next unassigned range of part `i` inside the send window. Skips data that other paths carry already.
     fn next_range(&mut self, i: usize, s: &SubflowView, view: &View<'_>) -> Option<Range<DataSeq>> {
         while self.plan[i].next < self.plan[i].sendings {
             let whole = self.range(i, self.plan[i].next);
@@ -181,7 +182,7 @@ impl Daps {
         None
     }
 
-    /// Who is to carry the byte at `at`.
+    /// The path whose present sending contains the byte at `at`.
     fn owner(&self, at: DataSeq) -> Option<SubflowId> {
         let is_next = |i: &usize| {
             let part = self.plan[*i];
@@ -190,7 +191,7 @@ impl Daps {
         (0..self.plan.len()).find(is_next).map(|i| self.plan[i].id)
     }
 
-    /// The next of the plan for the fastest path that has space and something to send.
+    /// Assigns the next data of the plan to the fastest path that has space and planned data.
     fn next_in_plan(&mut self, view: &View<'_>, first: DataSeq) -> Option<Decision> {
         for i in 0..self.plan.len() {
             let id = self.plan[i].id;
@@ -224,7 +225,7 @@ impl Scheduler for Daps {
         }
         let mut owner = self.owner(data.start);
         if owner.is_none() {
-            // Nobody's part: less was carried out than planned, or the one that carried it is gone.
+            // The data is in no path's part: less was sent than planned, or the path that carried it is gone.
             self.make_plan(view, data.start);
             if let Some(decision) = self.next_in_plan(view, data.start) {
                 return decision;
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn ten_to_one() {
-        // BLEST §IV.A: segments 1..10 on the fast path, 11 on one with ten times the delay (counted from 1 there).
+        // BLEST §IV.A: segments 1..10 on the fast path, 11 on a path with ten times the delay (counted from 1 there).
         let mut bench = Bench::new([sub(0).rtt(20).cwnd(1), sub(1).rtt(200).cwnd(1)]).write(100);
         let mut scheduler = daps();
         assert_eq!(bench.run(&mut scheduler), [(0, 0..1), (1, 10..11)]);
@@ -287,7 +288,7 @@ mod tests {
         bench.acked(0, 4);
         assert_eq!(bench.run(&mut scheduler), [(0, 11..15)]);
         bench.acked(1, 3);
-        // The next plan: the slow path's first sending is after the fast one's.
+        // In the next plan, the slow path's first sending comes after the fast path's.
         assert_eq!(bench.run(&mut scheduler), [(1, 22..25)]);
     }
 
@@ -323,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_long_common_multiple_is_capped() {
-        // D = 7 and 149 ms: 1043 sendings of 1 ms; at most 1000: 142 and 6.
+        // D = 7 and 149 ms: their least common multiple is 1043 ms, cut to 1000 ms: 142 and 6 sendings.
         let mut bench = Bench::new([sub(0).rtt(14), sub(1).rtt(298)]).write(10_000);
         let mut scheduler = daps();
         bench.step(&mut scheduler);
@@ -339,7 +340,7 @@ mod tests {
         bench.map.acknowledge(seg(10));
         bench.acked(0, 10);
         bench.acked(1, 10);
-        // From 10 on the slow path's part would be 60..70, which the dead one carried: it is skipped.
+        // The slow path's part from 10 on would be 60..70, but the dead path carried that, so it is skipped.
         assert_eq!(bench.run(&mut scheduler), [(0, 10..20)]);
         for n in [20, 30] {
             bench.acked(0, 10);

@@ -2,25 +2,25 @@
 //!
 //! # What it does
 //!
-//! When more data waits than the fast path's window lets out, the fast path takes as many segments as it has round
-//! trips during one of the slow path. The slow path takes the segments that follow, a whole free window, so its data
-//! should arrive just after the fast path's. When the fast path can take everything, it does. A new schedule is made
-//! when the last one has been given out. The slow window is full by then, so the new one has only the fast path in it,
-//! until that window is full too. So η orders what is sent and does not limit it, unless `every=round`.
+//! If more data waits than the fast path's window has room for, the fast path gets η segments, as many as it has round
+//! trips during one of the slow path. The slow path gets the segments that follow, a whole free window, so its data
+//! should arrive just after the fast path's. If the fast path can take everything, it does. When a schedule has been
+//! given out, the slow window is full, so the next schedules have only the fast path in them, until that window is full
+//! too. So η orders what is sent and does not limit it, unless `every=round`.
 //!
 //! # Formula
 //!
 //! ```text
 //! η = ⌊srtt_s / srtt_f⌋
-//! pending > free_f:  f takes the next min(η, free_f) segments, then s the free_s that follow
-//! else               f takes all
+//! pending > free_f:  f gets the next min(η, free_f) segments, then s gets the free_s segments that follow
+//! else               f gets all pending segments
 //! the next schedule:  every=given  when all of this one has been given out
-//!                     every=round  and srtt_s has passed since, or nothing is out
+//!                     every=round  as with given, and srtt_s has passed since this one was made, or nothing is in flight
 //! ```
 //!
 //! * f, s: the paths with the lower and the higher smoothed round-trip time (srtt, ms); pending: segments that are
 //!   written and not assigned.
-//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments.
+//! * free_i = cwnd_i − in_flight_i − unsent_i, segments; unsent_i: given to i and not yet sent.
 //!
 //! # Source
 //!
@@ -29,12 +29,13 @@
 //!
 //! # Deviations
 //!
-//! * η segments as in the algorithm (the prose has one more).
-//! * Alg. 1 makes a schedule and does not say when the next is made. By default it is made when the last one has been
-//!   given out, as in the out-of-tree Linux port of DAPS for any number of paths ([`super::daps`]). EVAL's prose speaks
-//!   of what each path sends in the next round; that is `every=round`. The fast path then sends η segments in a round
-//!   trip of the slow one, which is one segment in each of its own. The text of Kuhn et al. was not available.
-//! * A path that has lost its room meanwhile loses its part of the schedule.
+//! * The fast path gets η segments, as in the algorithm; the prose has one more.
+//! * Alg. 1 does not say when the next schedule is made. By default this is when the last one has been given out, as in
+//!   the out-of-tree Linux port of DAPS for any number of paths ([`super::daps`]). EVAL's prose speaks of the segments
+//!   that each path sends in the next round; `every=round` follows that. Then the fast path sends η segments in a round
+//!   trip of the slow path, which is one segment in each of its own round trips. The text of Kuhn et al. was not
+//!   available.
+//! * A path that has no room when its turn in the schedule comes loses its part.
 //! * With more than two paths, each slower one gets its free window, in order of round-trip times, and η is that of the
 //!   two fastest. With one path, everything goes there.
 //! * Free windows count the segments in flight, not all unacknowledged ones, as with the other schedulers here.
@@ -57,7 +58,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
         kind: Kind::Choice("given round"),
         unit: "",
         default: "given",
-        description: "when the next schedule is made: once the last one is given out, or also not before a round trip of the slow path",
+        description: "when the next schedule is made: once the last one is given out, or in addition not before a round trip of the slow path has passed",
         source: "DAPS's kernel port; EVAL §III.C's prose",
     }],
     queues: false,
@@ -65,28 +66,29 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |v| Ok(Box::new(DapsTwoPath::new(v.choice("every") == "round"))),
 };
 
-/// One schedule after the other.
+/// Two-path delay-aware scheduling: one schedule after the other.
 #[derive(Debug, Default)]
 pub struct DapsTwoPath {
-    /// Who gets how many segments next; the first is the last of the list.
+    /// The rest of the schedule: paths and their numbers of segments. The next path is the last of the list.
     schedule: ArrayVec<(SubflowId, u32), { SubflowId::MAX_SUBFLOWS }>,
     eta: f64,
-    /// One schedule in a round trip of the slow path, and when the next may be made.
+    /// Whether there is at most one schedule per round trip of the slow path (`every=round`), and the time from which
+    /// the next one may be made.
     per_round: bool,
     next_round: Option<Instant>,
 }
 
 impl DapsTwoPath {
-    /// With one schedule in a round trip of the slow path, or one after the other.
+    /// `per_round`: whether there is at most one schedule per round trip of the slow path.
     pub fn new(per_round: bool) -> Self {
         DapsTwoPath { per_round, ..DapsTwoPath::default() }
     }
 
-    /// Makes a schedule, or says when it may be made.
+    /// Makes a schedule, or returns the time from which one may be made.
     fn plan(&mut self, view: &View<'_>) -> Result<(), Instant> {
         let mut paths: ArrayVec<&SubflowView, { SubflowId::MAX_SUBFLOWS }> = ArrayVec::new();
         paths.extend(view.candidates().take(SubflowId::MAX_SUBFLOWS));
-        // Not the stable sort, which allocates.
+        // The stable sort would allocate.
         paths.sort_unstable_by_key(|s| (minrtt::key(s), s.id));
         let Some(f) = paths.first() else { return Ok(()) };
         let space = if f.has_space() { f.window_space() } else { 0 };
@@ -112,7 +114,7 @@ impl DapsTwoPath {
         Ok(())
     }
 
-    /// When the next schedule may be made, while that is not yet.
+    /// The time from which the next schedule may be made, if that lies in the future.
     fn round_lasts_until(&self, view: &View<'_>) -> Option<Instant> {
         let is_out = view.subflows.iter().any(|s| s.window.unacked + s.queue.unsent > 0);
         self.next_round.filter(|next| *next > view.now && is_out)
@@ -143,7 +145,7 @@ impl Scheduler for DapsTwoPath {
                 .with("eta", self.eta);
             return Decision::Assign(Assign { subflow: id, range, window: WindowUse::Respect, reason });
         }
-        // What was planned has lost its space; a subflow that has some will be in the next plan.
+        // The planned paths have no space any more. A subflow with space will be in the next schedule.
         match self.round_lasts_until(view) {
             Some(next) => given_out(next, self.eta),
             None => minrtt::decide(view),
@@ -172,7 +174,7 @@ mod tests {
     #[test]
     fn the_fast_path_gets_eta_segments_and_the_slow_one_its_window() {
         let mut bench = Bench::new([sub(0).rtt(25), sub(1).rtt(100).cwnd(6)]).write(100);
-        // η = 4; then the slow window; the next schedules, of 4 and 2, have only the fast path.
+        // η = 4, then the slow window. The next schedules, of 4 and 2 segments, have only the fast path.
         assert_eq!(bench.run(&mut DapsTwoPath::default()), [(0, 0..4), (1, 4..10), (0, 10..16)]);
     }
 

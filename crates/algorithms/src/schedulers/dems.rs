@@ -2,16 +2,16 @@
 //!
 //! # What it does
 //!
-//! A chunk of the stream is sent from both ends: the fastest subflow goes forwards from its head, and the others go
+//! A chunk of the stream is sent from both ends: the fastest subflow sends forwards from its head, the others send
 //! backwards from its tail. So no subflow waits for another one's data, and all should finish at the receiver at the
-//! same time. Where the two sides meet, each repeats a little of what the other sent last, and more if round-trip times
-//! vary more, so that a wrong estimate does not hold the chunk up. The tail of a chunk waits at the receiver until the
-//! chunk is complete.
+//! same time. Where the two sides meet, each repeats a little of the other's last data, so that a wrong estimate does
+//! not delay the chunk. They repeat more if round-trip times vary more. The receiver holds the tail of a chunk until
+//! the chunk is complete.
 //!
 //! # Formula
 //!
 //! ```text
-//! fastest:  from the first unassigned byte of the chunk, all that its window lets out
+//! fastest:  from the first unassigned byte of the chunk, as much as its window has room for
 //! other s:  one segment from the chunk's last unassigned byte backwards, unless
 //!           gap / Σ rate_i + max delay_i  <  delay_s            over the i faster than s
 //! rate_i  = cwnd_i · MSS_i / srtt_i
@@ -23,11 +23,12 @@
 //!
 //! * gap: bytes from the first to the last unassigned byte of the chunk; rate_i: bytes/s; cwnd: segments; MSS: data
 //!   bytes of a full segment.
-//! * delay_i: time to the receiver, ms. Queues are on the way there, so the way back takes half of the smallest
-//!   round-trip time.
-//! * r_s: what s could deliver in the time by which the estimate of the meeting may be wrong, bytes, rounded up to
-//!   whole segments; rttvar: the round-trip time's variation (RFC 6298), ms; chunk: the chunk's length, bytes; part_s:
-//!   the part of it that s carries, bytes.
+//! * delay_i: time to the receiver, ms. Queues are assumed on the way there only, so the way back takes half of the
+//!   smallest round-trip time.
+//! * met: the byte at which the two sides of the last chunk met. r_s: the bytes that s could deliver in the time by
+//!   which the estimate of the meeting point may be wrong, rounded up to whole segments.
+//! * rttvar: the round-trip time's variation (RFC 6298), ms; chunk: the chunk's length, bytes; part_s: the part of it
+//!   that s carries, bytes. overlap, variations, most_overlap: parameters.
 //!
 //! # Source
 //!
@@ -36,18 +37,18 @@
 //!
 //! # Deviations
 //!
-//! * A chunk is one message if the application marks where messages end, and at most `chunk` bytes. With `chunk` 0 and
-//!   a stream without marks, it is all that is written and inside the send window when the last chunk has been given
-//!   out, in whole segments. Data beyond the window could not be sent yet, and a tail that is sent last would hold
-//!   everything up.
-//! * If no subflow has taken the tail, the fastest one goes on into the next chunk.
-//! * The paper adapts the amount of redundant data. We had its summary and introduction, which name the three parts of
-//!   the rule (chunks with decoupled paths, simultaneous completion, a little redundancy), but not the formula. So r_s
-//!   and its two bounds are ours. With `variations` 0, r_s is fixed.
-//! * Delays and rates are the sender's estimates. We did not have the paper's account of what is measured at the
-//!   receiver either.
+//! * If the application marks the ends of messages, a chunk is one message, and at most `chunk` bytes. With `chunk` 0
+//!   and a stream without marks, a chunk is all the data that is written and inside the send window when the last chunk
+//!   has been given out, in whole segments. Data beyond the window is left out because it cannot be sent yet: a tail
+//!   that starts late would delay everything.
+//! * If no subflow has taken the tail, the fastest one continues into the next chunk.
+//! * The paper adapts the amount of redundant data. Only its summary and introduction were available. They name the
+//!   three parts of the rule (chunks with decoupled paths, simultaneous completion, a little redundancy), but not the
+//!   formula. So r_s and its two bounds are ours. With `variations` 0, r_s is fixed.
+//! * Delays and rates are the sender's estimates; the paper's description of measurements at the receiver was not
+//!   available.
 //! * With more than two subflows, all but the fastest send from the tail. A subflow without a round-trip time sample
-//!   leaves no gap.
+//!   takes from the tail unconditionally.
 
 use super::minrtt;
 use core::ops::Range;
@@ -67,7 +68,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Integer { min: 0, max: 1 << 40 },
             unit: "bytes",
             default: "0",
-            description: "largest chunk; 0: all that is written and inside the send window",
+            description: "largest chunk; 0: all data that is written and inside the send window",
             source: "ours",
         },
         Parameter {
@@ -75,7 +76,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Integer { min: 0, max: 1000 },
             unit: "segments",
             default: "2",
-            description: "least that each side sends again where they meet",
+            description: "least amount that each side repeats where they meet",
             source: "ours",
         },
         Parameter {
@@ -83,7 +84,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Number { min: 0.0, max: 100.0 },
             unit: "round-trip time variations",
             default: "1",
-            description: "each side sends again what it delivers in so much time",
+            description: "each side repeats what it delivers in this many variations of the round-trip time",
             source: "ours",
         },
         Parameter {
@@ -91,7 +92,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Number { min: 0.0, max: 1.0 },
             unit: "part of its data",
             default: "0.05",
-            description: "most of that, as a share of what the side carries of the chunk; never less than `overlap`",
+            description: "limit of that, as a fraction of the side's part of the chunk; `overlap` is repeated in any case",
             source: "ours",
         },
     ],
@@ -107,18 +108,18 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     },
 };
 
-/// How much is sent twice where the sides of a chunk meet.
+/// How much each side repeats where the sides of a chunk meet.
 #[derive(Clone, Copy, Debug)]
 pub struct Redundancy {
-    /// At least so many segments.
+    /// The least number of segments.
     pub least_segments: u64,
-    /// What a side delivers in so many round-trip time variations.
+    /// A side repeats what it delivers in this many round-trip time variations.
     pub variations: f64,
-    /// At most this part of what the side carries of the chunk.
+    /// Limit of that, as a fraction of the side's part of the chunk.
     pub most: f64,
 }
 
-/// Both ends at once.
+/// Decoupled scheduling of chunks from both ends.
 #[derive(Debug)]
 pub struct Dems {
     chunk: u64,
@@ -126,29 +127,29 @@ pub struct Dems {
     /// End of the chunk that is being given out, and its length in bytes.
     end: DataSeq,
     length: u64,
-    /// Where the sides of the last chunk met.
+    /// The byte at which the sides of the last chunk met.
     met: Option<DataSeq>,
 }
 
-/// Bytes per second by window and round-trip time.
+/// The rate that the window allows, bytes per second; 0 without a sample.
 fn rate(s: &SubflowView) -> f64 {
     let srtt = s.rtt.smoothed_or_zero().as_secs_f64();
     if srtt > 0.0 { f64::from(s.window.cwnd) * f64::from(s.mss) / srtt } else { 0.0 }
 }
 
-/// From the sender to the receiver, seconds.
+/// The delay from the sender to the receiver, seconds.
 fn delay(s: &SubflowView) -> f64 {
     s.rtt.smoothed_or_zero().saturating_sub(s.rtt.min.unwrap_or_default().div(2)).as_secs_f64()
 }
 
 impl Dems {
-    /// With the largest chunk in bytes (0: no limit).
+    /// `chunk` is the largest chunk in bytes; 0 means no limit.
     pub fn new(chunk: u64, redundancy: Redundancy) -> Self {
         Dems { chunk, redundancy, end: DataSeq(0), length: 0, met: None }
     }
 
-    /// What nobody carries yet, inside the window: the first range, which may pass the chunk's end, and the last of the
-    /// chunk.
+    /// The first and the last unassigned range of the chunk, inside the window. The first may extend beyond the chunk's
+    /// end.
     fn gap(&self, view: &View<'_>) -> Option<(Range<DataSeq>, Range<DataSeq>)> {
         let end = self.end.min(view.send_window_end);
         let mut ranges = view.queue.unassigned().take_while(|r| r.start < end);
@@ -162,7 +163,7 @@ impl Dems {
         let longest = if self.chunk > 0 { data.end.min(data.start + self.chunk) } else { data.end };
         self.end = match view.message_end.filter(|end| (data.start + 1..=longest).contains(end)) {
             Some(end) => end,
-            // Whole segments, so that only a message's last is short.
+            // Whole segments, so that only the last segment of a message is short.
             None => {
                 let len = longest.since(data.start);
                 longest - if len > u64::from(mss) { len % u64::from(mss) } else { 0 }
@@ -171,7 +172,7 @@ impl Dems {
         self.length = self.end.since(data.start);
     }
 
-    /// r_s: how much `s` sends again, bytes.
+    /// r_s: the bytes that `s` repeats.
     fn repeated(&self, view: &View<'_>, s: &SubflowView) -> u64 {
         let mss = u64::from(s.mss.max(1));
         let variation = view.candidates().map(|i| i.rtt.variation).max().unwrap_or_default().as_secs_f64();
@@ -181,21 +182,21 @@ impl Dems {
         (self.redundancy.least_segments * mss).max(adapted.min(most) as u64).next_multiple_of(mss)
     }
 
-    /// What `s` sends again around the place where the sides met.
+    /// The data that `s` repeats next around the meeting point of the last chunk, if any is left.
     fn overlap(&self, view: &View<'_>, s: &SubflowView, fastest: SubflowId) -> Option<Range<DataSeq>> {
         let met = self.met?;
         let length = self.repeated(view, s);
         let around = if s.id == fastest { met..met + length } else { met - length..met };
         let missing = view.queue.first_not_carried_by(s.id, around.start)?;
-        // Nothing that is not given out at all: that is a chunk's.
+        // Only data that another subflow carries already; unassigned data belongs to the next chunk.
         let (carried, _) = view.queue.span_at(missing.start)?;
         let most = missing.start + u64::from(s.mss) * u64::from(s.window_space());
         let end = missing.end.min(carried.end).min(around.end).min(most);
         view.inside_window(s, missing.start..end)
     }
 
-    /// The segment that `s`, not the fastest, takes from the tail; nothing where it would arrive too late, or is held
-    /// back.
+    /// The segment that `s`, which is not the fastest, takes from the tail. `None` if the faster subflows would deliver
+    /// the gap sooner, or if the send window ends before the segment.
     fn tail(&self, view: &View<'_>, s: &SubflowView, gap: &Range<DataSeq>, last: &Range<DataSeq>) -> Option<Decision> {
         let faster = || view.candidates().filter(|f| minrtt::key(f) < minrtt::key(s));
         let left = last.end.since(gap.start) as f64;
@@ -258,7 +259,7 @@ impl Scheduler for Dems {
         }
         let owners = view.queue.owners(range.clone());
         if owners.len() > 1 {
-            // Sent again, not for the first time.
+            // This is a repetition.
             return;
         }
         let other = |at: DataSeq| view.queue.span_at(at).is_some_and(|(_, owners)| !owners.contains(*subflow));
@@ -277,7 +278,7 @@ mod tests {
     use super::*;
     use pathweave_proto::scheduler::testing::{Bench, MSS, sub};
 
-    /// Always so many segments.
+    /// A redundancy of a fixed number of segments.
     fn fixed(least_segments: u64) -> Redundancy {
         Redundancy { least_segments, variations: 0.0, most: 0.0 }
     }
@@ -291,7 +292,7 @@ mod tests {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(40).cwnd(3)]).write(100);
         let mut scheduler = dems();
         assert_eq!(bench.step(&mut scheduler), Some((0, 0..10)));
-        // Data sequence numbers decrease along the slow subflow.
+        // The slow subflow's data sequence numbers decrease.
         assert_eq!(bench.step(&mut scheduler), Some((1, 99..100)));
         assert_eq!(bench.step(&mut scheduler), Some((1, 98..99)));
         assert_eq!(bench.step(&mut scheduler), Some((1, 97..98)));
@@ -302,8 +303,8 @@ mod tests {
         assert_eq!(bench.step(&mut scheduler), Some((1, 96..97)));
     }
 
-    /// The fast one sends 10 segments in 20 ms: half of one each ms. The slow one's delay is 50 ms, the fast one's 10: a
-    /// gap below 20 segments is delivered sooner by the fast one.
+    /// The fast subflow sends 10 segments in 20 ms, which is half a segment each ms. The slow one's delay is 50 ms, the
+    /// fast one's is 10 ms. So the fast one delivers a gap below 20 segments sooner.
     #[test]
     fn the_slow_subflow_stops_where_the_fast_one_would_be_first() {
         let stops = |written: u64| {
@@ -329,7 +330,7 @@ mod tests {
         assert_eq!(bench.run(&mut scheduler), [(0, 5..7)]);
         assert_eq!(bench.step(&mut scheduler), None, "once");
 
-        // The same where the head's side takes the last of the gap.
+        // The same if the subflow at the head takes the last data of the gap.
         let mut bench = Bench::new([sub(0).rtt(20).cwnd(4), sub(1).rtt(20).cwnd(2)]).write(8);
         let mut scheduler = Dems::new(0, fixed(2));
         assert_eq!(bench.run(&mut scheduler), [(0, 0..4), (1, 7..8), (1, 6..7)]);
@@ -339,8 +340,8 @@ mod tests {
         assert_eq!(bench.run(&mut scheduler), [(1, 4..6)]);
     }
 
-    /// Both send 20 segments in 100 ms. By 15 ms of variation a side delivers 3 segments; by 25 ms it would be 5, and a
-    /// fifth of its half of the chunk of 40 is 4; without variation it is the least.
+    /// Both send 20 segments in 100 ms. In a variation of 15 ms a side delivers 3 segments. In 25 ms it delivers 5, but
+    /// the limit of a fifth of its half of the chunk of 40 is 4. Without variation the overlap is the least one.
     #[test]
     fn the_overlap_follows_the_variation_of_the_round_trip_time() {
         let overlaps = |rttvar_ms: u64| {
@@ -369,7 +370,7 @@ mod tests {
     fn chunks_follow_one_another() {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(20).cwnd(3)]).write(100);
         let mut scheduler = Dems::new(8 * MSS, fixed(0));
-        // The fast subflow's window takes all of the first chunk, and more: the second begins behind that.
+        // The fast subflow's window takes more than the first chunk; the second chunk begins behind that.
         assert_eq!(bench.run(&mut scheduler), [(0, 0..10), (1, 17..18), (1, 16..17), (1, 15..16)]);
         bench.acked(0, 10);
         assert_eq!(bench.run(&mut scheduler), [(0, 10..15), (0, 18..23)]);
@@ -383,13 +384,13 @@ mod tests {
         let mut scheduler = dems();
         scheduler.open_chunk(&view, MSS as u32);
         assert_eq!((scheduler.end, scheduler.length), (DataSeq(12 * MSS), 12 * MSS));
-        // A short last segment belongs to it.
+        // A short last segment belongs to the message.
         view.message_end = Some(DataSeq(12 * MSS + 300));
         scheduler.open_chunk(&view, MSS as u32);
         assert_eq!(scheduler.end, DataSeq(12 * MSS + 300));
     }
 
-    /// What is left of a message beyond the send window comes with the next chunk, and this one ends with a whole segment.
+    /// The part of a message beyond the send window belongs to the next chunk; this chunk ends with a whole segment.
     #[test]
     fn a_chunk_that_the_window_cuts_out_of_a_message_has_whole_segments() {
         let mut bench = Bench::new([sub(0).rtt(20).cwnd(3), sub(1).rtt(20).cwnd(3)]).write(100);

@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! When the fastest subflow is full and `minrtt` would use a slower one, ECF compares when the transfer would end in
-//! two cases: everything left is sent on the fastest, which first has to wait for a round trip, or the slower one is
-//! used now. If the fastest completes earlier, and the slower one would not be done before the fastest has room
-//! again, the slower one is skipped. A bulk transfer uses both subflows, and its tail only the fastest.
+//! If the fastest subflow is full and `minrtt` would use a slower one, ECF compares two ends of the transfer: all the
+//! rest goes on the fastest, which has no room for another round trip, or the slower one is used now. The slower one is
+//! skipped if the fastest completes earlier, and if the slower one could not send all the rest before the fastest has
+//! room again. So a bulk transfer uses both subflows, and its tail only the fastest.
 //!
 //! # Formula
 //!
@@ -16,10 +16,11 @@
 //! waiting = 1 from a skip until the first inequality fails, else 0
 //! ```
 //!
-//! * F: the subflow with the lowest smoothed round-trip time (srtt, ms); S: what `minrtt` takes while F is full.
-//! * k_F, k_S: all that is written and not assigned, in segments of F and of S; cwnd: segments; rttvar: round-trip
-//!   time variation (RFC 6298), ms.
-//! * β: the parameter `beta`, hysteresis.
+//! * F: the subflow with the lowest smoothed round-trip time (srtt, ms); S: the subflow that `minrtt` would use while F
+//!   is full.
+//! * k_F, k_S: all data that is written and not assigned, in segments of F and of S; cwnd: congestion window, segments;
+//!   rttvar: round-trip time variation (RFC 6298), ms.
+//! * β: the parameter `beta`, a hysteresis: once ECF waits, it waits a little longer.
 //!
 //! # Source
 //!
@@ -28,9 +29,9 @@
 //!
 //! # Deviations
 //!
-//! * k counts all written and unassigned segments, including the one in question.
-//! * A subflow without a round-trip time sample is never F and never skipped.
-//! * The authors' Linux port counts at least a whole window, and computes the variation differently; it is
+//! * k counts all written and unassigned segments, including the one to be sent next.
+//! * A subflow without a round-trip time sample is never F, and is never skipped.
+//! * The authors' Linux port counts at least a whole window, and computes the variation differently. It is here as
 //!   [`super::ecf_kernel`].
 
 use super::blest::fastest;
@@ -47,7 +48,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
         kind: Kind::Number { min: 0.0, max: 10.0 },
         unit: "",
         default: "0.25",
-        description: "hysteresis: how much longer to keep waiting once waiting",
+        description: "hysteresis: fraction by which the slower subflow's time counts as longer while waiting",
         source: "Lim et al. 2017 §4",
     }],
     queues: false,
@@ -63,7 +64,7 @@ pub struct Ecf {
 }
 
 impl Ecf {
-    /// With its hysteresis.
+    /// `beta` is the hysteresis.
     pub fn new(beta: f64) -> Self {
         Ecf { beta, waiting: false }
     }
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
     use pathweave_proto::scheduler::testing::{Bench, sub};
 
-    /// F: 10 ms and a full window of 10; S: 100 ms.
+    /// F has 10 ms and a full window of 10; S has 100 ms.
     fn bench(segments: u64) -> Bench {
         Bench::new([sub(0).rtt(10).in_flight(10), sub(1).rtt(100)]).write(segments)
     }

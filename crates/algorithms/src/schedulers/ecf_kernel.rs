@@ -2,10 +2,11 @@
 //!
 //! # What it does
 //!
-//! It asks the two questions of [`super::ecf`] about at least one whole window. A tail shorter than the windows
-//! counts as one window of each subflow, so it waits for the fastest where the paper's rule would send it on the
-//! slower one. The kernel's round-trip time variation works against that: it is never below half of the smallest
-//! retransmission timeout, 100 ms. If the round-trip times of the paths differ by less, the rule hardly ever waits.
+//! The rule makes the two comparisons of [`super::ecf`], but counts at least one whole window of each subflow as data
+//! to send. So a tail that is shorter than the windows waits for the fastest subflow, although the paper's rule would
+//! send it on the slower one. The kernel's round-trip time variation works against that, because it is at least 100 ms,
+//! half of the smallest retransmission timeout. If the round-trip times of the paths differ by less, the rule hardly
+//! ever waits.
 //!
 //! # Formula
 //!
@@ -17,26 +18,27 @@
 //! waiting = 1 from a skip until the first inequality fails, else 0
 //! ```
 //!
-//! * F: the subflow with the lowest smoothed round-trip time (srtt, ms); S: what `minrtt` takes while F is full, of the
-//!   subflows that no timeout has sent into loss recovery.
-//! * k_i: all that is written and not assigned, in segments of i; cwnd_i: segments; rttvar: round-trip time variation
-//!   (RFC 6298), ms.
-//! * β, min_delta: the parameters `beta` and `min_delta`.
+//! * F: the subflow with the lowest smoothed round-trip time (srtt, ms); S: the subflow that `minrtt` would use while F
+//!   is full, apart from subflows in loss recovery after a timeout.
+//! * k_i: all data that is written and not assigned, in segments of i; cwnd_i: congestion window, segments; rttvar:
+//!   round-trip time variation (RFC 6298), ms.
+//! * β, min_delta: the parameters `beta` (a hysteresis) and `min_delta`.
 //!
 //! # Source
 //!
-//! `mptcp_ecf.c` of the out-of-tree Multipath TCP for Linux, by the authors of Lim et al. 2017; its variation is that of
-//! the kernel's `tcp_rtt_estimator`, halved.
+//! `mptcp_ecf.c` of the out-of-tree Multipath TCP for Linux, by the authors of Lim et al. 2017; its variation is that
+//! of the kernel's `tcp_rtt_estimator`, halved.
 //!
 //! # Deviations
 //!
 //! * k is the unassigned data. The port subtracts the subflows' send buffers from the connection's, both with the
 //!   buffers' overhead, and assumes S's segment size for both subflows.
-//! * The kernel's variation is four times the mean deviation, of which it takes the largest of a round trip and smooths
-//!   it. Here it is four times the present mean deviation. The port takes half of it, hence the 2.
+//! * The kernel's variation is four times the mean deviation; the kernel takes the largest one of a round trip and
+//!   smooths that. Here it is four times the present mean deviation. The port uses half of the variation, so the
+//!   formula has 2·rttvar.
 //! * F is always a subflow that may be used. The port also waits for a backup, or for a subflow that has stopped
-//!   answering, if its round-trip time is the lowest. A subflow without a round-trip time sample is never F and never
-//!   skipped.
+//!   answering, if its round-trip time is the lowest. A subflow without a round-trip time sample is never F, and is
+//!   never skipped.
 
 use super::blest::fastest;
 use super::minrtt;
@@ -54,7 +56,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Number { min: 0.0, max: 10.0 },
             unit: "",
             default: "0.25",
-            description: "hysteresis: how much longer to keep waiting once waiting",
+            description: "hysteresis: fraction by which the slower subflow's time counts as longer while waiting",
             source: "mptcp_ecf.c: 1/mptcp_ecf_r_beta, 4",
         },
         Parameter {
@@ -71,7 +73,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |v| Ok(Box::new(EcfKernel::new(v.number("beta"), v.time("min_delta")))),
 };
 
-/// Earliest completion first of the kernel port.
+/// Earliest completion first, as in the kernel port.
 #[derive(Debug)]
 pub struct EcfKernel {
     beta: f64,
@@ -80,7 +82,7 @@ pub struct EcfKernel {
 }
 
 impl EcfKernel {
-    /// With its hysteresis and the smallest variation.
+    /// `beta` is the hysteresis, `min_delta` the smallest variation that is assumed.
     pub fn new(beta: f64, min_delta: Duration) -> Self {
         EcfKernel { beta, min_delta, waiting: false }
     }
@@ -93,7 +95,7 @@ impl Scheduler for EcfKernel {
         let segments = if f.is_some() { 1 } else { s.window_space() };
         let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
         let Some(f) = f else { return minrtt::assign(s, range) };
-        // Both sides in nanoseconds times bytes, whole numbers as in the port, so that equal is equal.
+        // Both sides are whole numbers of nanoseconds times bytes, as in the port, so that equality is exact.
         let (rtt_f, rtt_s) = (f.rtt.smoothed_or_zero().as_nanos() as f64, s.rtt.smoothed_or_zero().as_nanos() as f64);
         let delta = f.rtt.variation.max(s.rtt.variation).saturating_mul(2).max(self.min_delta).as_nanos() as f64;
         let left = view.queue.unassigned_bytes() as f64;
@@ -138,7 +140,7 @@ mod tests {
     use pathweave_proto::congestion::Phase;
     use pathweave_proto::scheduler::testing::{Bench, sub};
 
-    /// The port's defaults, and the port on round-trip times that do not vary.
+    /// The port with its defaults.
     fn port() -> EcfKernel {
         EcfKernel::new(0.25, Duration::from_millis(100))
     }
@@ -147,19 +149,20 @@ mod tests {
         EcfKernel::new(0.25, Duration::ZERO)
     }
 
-    /// F: 10 ms and a full window of 10; S: 100 ms and a window of 10.
+    /// F has 10 ms and a full window of 10; S has 100 ms and a window of 10.
     fn bench(segments: u64) -> Bench {
         Bench::new([sub(0).rtt(10).in_flight(10), sub(1).rtt(100)]).write(segments)
     }
 
-    /// x_F = x_S = 10: (1 + 10/10)·10 = 20 < 100, and 10/10·100 = 100 ≥ 2·10. The paper has 1/10·100 = 10 < 20.
+    /// x_F = x_S = 10: (1 + 10/10)·10 = 20 < 100, and 10/10·100 = 100 ≥ 2·10, so S is skipped. By the paper 1/10·100 =
+    /// 10 < 20, so S is used.
     #[test]
     fn a_short_tail_counts_as_a_window_and_waits_where_the_paper_s_rule_does_not() {
         assert_eq!(bench(1).run(&mut steady()), []);
         assert_eq!(bench(1).run(&mut Ecf::new(0.25)), [(1, 0..1)]);
     }
 
-    /// With δ = 100 and 2·10 + 100 = 120: 100 for a window or less, 110 for 11 segments, and 120 for 12.
+    /// δ = 100, so the limit is 2·10 + 100 = 120. A window or less has 100, 11 segments have 110, and 12 have 120.
     #[test]
     fn the_kernel_s_smallest_variation_sends_a_short_tail_on_the_slower() {
         assert_eq!(bench(1).run(&mut port()), [(1, 0..1)]);
@@ -167,7 +170,7 @@ mod tests {
         assert_eq!(bench(12).run(&mut port()), []);
     }
 
-    /// δ = 2·60 = 120 and 2·10 + 120 = 140: 130 for 13 segments, 140 for 14.
+    /// δ = 2·60 = 120, so the limit is 2·10 + 120 = 140. 13 segments have 130, 14 segments have 140.
     #[test]
     fn the_variation_counts_twice() {
         let bench = |n| Bench::new([sub(0).rtt(10).in_flight(10).rttvar(5), sub(1).rtt(100).rttvar(60)]).write(n);
@@ -175,7 +178,8 @@ mod tests {
         assert_eq!(bench(14).step(&mut port()), None);
     }
 
-    /// (1 + 189/10)·10 = 199 < 100 + 100; with 190 it is not. While it waits 200·1.25 = 250 counts: 239 segments.
+    /// 189 segments wait, because (1 + 189/10)·10 = 199 < 100 + 100; 190 segments do not. While the rule waits, the
+    /// limit is 200·1.25 = 250, so up to 239 segments wait.
     #[test]
     fn a_long_transfer_uses_the_slower_and_waiting_keeps_waiting_for_a_margin() {
         let mut scheduler = port();

@@ -3,8 +3,8 @@
 //! # What it does
 //!
 //! Each segment goes to the subflow that would deliver it first, among those with room in their windows. The rule
-//! treats a path as a link that sends one segment after another at the measured bandwidth. A segment is delivered
-//! when everything given to the path before has left, plus the segment's own transmission time, plus the delay.
+//! treats a path as a link that sends one segment after another at the measured bandwidth. A segment has to wait until
+//! everything that was given to the path before has left; then come its own transmission time and the path's delay.
 //!
 //! # Formula
 //!
@@ -14,9 +14,9 @@
 //! after b bytes on i:  free_i = max(now, free_i) + b / b_i
 //! ```
 //!
-//! * free_i: when what was given to i has left, by this estimate; MSS_i: data bytes of a full segment; b_i:
-//!   bandwidth, bytes/s.
-//! * d_i = min_rtt_i / 2: delay one way, half of the smallest round-trip time, as queueing is in free_i.
+//! * free_i: time at which all data given to i has left, by this estimate; sent_i: time at which the segment has left;
+//!   MSS_i: data bytes of a full segment; b_i: bandwidth, bytes/s.
+//! * d_i = min_rtt_i / 2: one-way delay. It has no queueing in it, because free_i accounts for that.
 //!
 //! # Source
 //!
@@ -24,11 +24,11 @@
 //!
 //! # Deviations
 //!
-//! * The original schedules on links of known bandwidth. Here the bandwidth is the delivery rate, or the window per
-//!   round-trip time before there is one. A rate that is lower only because the window was not filled does not count:
-//!   otherwise a path that was given little would seem slow, and be given even less.
-//! * Only subflows with room are asked. Links have no windows; here a segment for a full window would wait for longer
-//!   than estimated.
+//! * The original schedules on links of known bandwidth. Here the bandwidth is the measured delivery rate, or before
+//!   the first measurement the window per round-trip time. A lower rate does not count if the window was not filled:
+//!   otherwise a path that was given little data would seem slow, and be given even less.
+//! * Only subflows with room are considered. The original's links have no windows; here a segment for a full window
+//!   would wait longer than estimated.
 //! * A subflow without a round-trip time sample comes last.
 
 use super::bas::window_rate;
@@ -48,15 +48,16 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |_| Ok(Box::new(Edpf::default())),
 };
 
-/// When each path is free again.
+/// Earliest delivery path first.
 #[derive(Debug, Default)]
 pub struct Edpf {
+    /// The time at which all data given to each path has left.
     free: [Instant; SubflowId::MAX_SUBFLOWS],
-    /// Bandwidths, bytes per second; 0 before the first delivery.
+    /// The bandwidth of each path, bytes per second; 0 before the first delivery.
     bandwidth: [f64; SubflowId::MAX_SUBFLOWS],
 }
 
-/// The longest transfer that is planned for.
+/// The longest transmission time that is estimated, seconds.
 const LONGEST: f64 = 3600.0;
 
 impl Edpf {
@@ -67,7 +68,8 @@ impl Edpf {
         }
     }
 
-    /// Takes a delivery rate over, unless it is lower for want of data.
+    /// Takes over the delivery rate as the bandwidth, unless it is lower only because the application had too little
+    /// data.
     fn measure(&mut self, s: &SubflowView) {
         if let Some(known) = self.bandwidth.get_mut(s.id.index())
             && s.delivery.rate > 0.0
@@ -77,7 +79,7 @@ impl Edpf {
         }
     }
 
-    /// When `bytes` have left `s`.
+    /// The time at which `bytes` more have left on `s`.
     fn sent_at(&self, now: Instant, s: &SubflowView, bytes: u64) -> Instant {
         let bandwidth = self.bandwidth(s);
         let seconds = if bandwidth > 0.0 { (bytes as f64 / bandwidth).min(LONGEST) } else { LONGEST };
@@ -134,7 +136,8 @@ mod tests {
         // Fast: 1 ms a segment and 10 ms: 11, 12, 13, ... Slow: 2 ms and 14 ms: 16, 18.
         let mut bench = Bench::new([sub(0).rtt(20).delivery(1e6), sub(1).rtt(28).delivery(5e5)]).write(10);
         let order = bench.run_for(&mut Edpf::default(), 8);
-        // The sixth segment would be delivered at 16 on either: the first; the next at 17 or 16.
+        // The sixth segment would be delivered at 16 on either subflow, and goes to the first. The next would be
+        // delivered at 17 or 16.
         assert_eq!(order, [(0, 0..6), (1, 6..7), (0, 7..8)]);
     }
 

@@ -1,23 +1,24 @@
-//! Forward prediction: a slower subflow takes data ahead of the first unassigned byte; DPSAF §II and §III.
+//! Forward prediction: a slower subflow takes data further ahead in the stream (DPSAF §II and §III).
 //!
-//! This is what `fps`, `fps-daf`, `fpdps` and `dpsaf` share. Subflow j's data arrives T_j = RTT_j/2 after it is sent.
-//! What the faster subflows deliver until then, N_j = Σ N_j^i segments, is left to them: j takes what follows in the
-//! stream, so that all arrives in order. The fastest subflow takes from the first unassigned byte. How N_j^i is
-//! predicted is the scheduler's own ([`Predict`]); [`Feedback`] corrects it from what came of the last prediction.
+//! The schedulers `fps`, `fps-daf`, `fpdps` and `dpsaf` share this code. Data that subflow j sends arrives after T_j =
+//! RTT_j/2. Until then the faster subflows deliver N_j = Σ N_j^i segments. So j leaves that much of the unassigned data
+//! to them, as a gap, and takes the data behind the gap. Then everything arrives in order. The fastest subflow takes
+//! data from the first unassigned byte on. Each scheduler predicts N_j^i in its own way ([`Predict`]); [`Feedback`]
+//! corrects the prediction by the outcome of the last one.
 //!
-//! A round of i lasts RTT_i, and what is sent at its start arrives after RTT_i/2. So a transfer time T has
+//! A round of i lasts RTT_i, and data sent at its start arrives after RTT_i/2. So a transfer time T has
 //! ⌊T/RTT_i + 1/2⌋ rounds whose data arrives within it (the conditions on T of DPSAF Alg. 1).
 //!
 //! # Deviations
 //!
-//! * N_j counts *unassigned* segments of the subflow that is to send them: after a subflow has taken data, what is left
-//!   is treated as a complete stream again (DPSAF III.A). Subflows with window space are asked in order of their
-//!   round-trip times.
+//! * N_j counts only *unassigned* segments: after a subflow has taken data, the rest is treated as a complete stream
+//!   again (DPSAF III.A). A segment has the size of the subflow that is to send it. Subflows with window space are
+//!   asked in order of their round-trip times.
 //! * If the data or the send window ends inside the gap, j waits. Within T_j the faster subflows should have taken all
-//!   of the gap. If not even its first byte has moved by then, the prediction has failed, and j takes it.
-//! * Of subflows with equal round-trip times, the one whose name comes first counts as faster; otherwise each would
-//!   leave the same data to the other. A subflow without a sample leaves no gap, and nothing is left to it.
-//! * All that the window of j lets out is given in one decision; N_j would be the same for each of its segments.
+//!   of the gap. If by then they have not even taken its first byte, the prediction has failed, and j takes that byte.
+//! * If round-trip times are equal, the subflow with the lower identifier counts as faster; otherwise each would leave
+//!   the same data to the other. A subflow without a sample leaves no gap, and nothing is left to it.
+//! * One decision assigns as much as j's window has room for, because N_j is the same for each of these segments.
 
 use super::daf::Feedback;
 use super::minrtt;
@@ -27,20 +28,20 @@ use pathweave_proto::DataSeq;
 use pathweave_proto::scheduler::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use pathweave_units::{Duration, Instant};
 
-/// Longer transfers count as this many rounds: a ratio of 128 between two round-trip times. After that many rounds a
-/// window of ten has sent over two thousand segments.
+/// The most rounds that a prediction counts, which a ratio of 128 between two round-trip times reaches. In 64 rounds a
+/// window of ten sends over two thousand segments.
 pub(crate) const MAX_ROUNDS: u32 = 64;
-/// Windows grow no further than this in a prediction, segments: far beyond any send window.
+/// The largest window in a prediction, segments: far more than any send window holds.
 pub(crate) const MAX_WINDOW: u32 = 1 << 20;
 
-/// Predicts what a faster subflow sends.
+/// Predicts how much a faster subflow delivers.
 pub trait Predict: Send + fmt::Debug {
-    /// N_j^i: the segments that `i` delivers during a transfer of a slower subflow that begins `now` and takes
+    /// N_j^i: the segments that `i` delivers while a slower subflow's data is on its way, from `now` for the time
     /// `transfer`.
     fn delivered(&mut self, i: &SubflowView, transfer: Duration, now: Instant) -> u64;
 }
 
-/// Rounds of a subflow with the round-trip time `rtt` whose data arrives within `time`.
+/// The number of rounds whose data arrives within `time`, on a subflow with the round-trip time `rtt`.
 pub(crate) fn rounds(time: Duration, rtt: Duration) -> u32 {
     let (time, rtt) = (time.as_nanos(), rtt.as_nanos());
     if rtt == 0 {
@@ -55,19 +56,20 @@ pub(crate) fn rounds(time: Duration, rtt: Duration) -> u32 {
 pub struct Forward<P> {
     predict: P,
     feedback: Option<Feedback>,
-    /// When a subflow with space began to wait for others to take this first unassigned byte.
+    /// The first unassigned byte, and the time since which a subflow with space has waited for others to take it.
     stalled: Option<(Instant, DataSeq)>,
 }
 
-/// What is left to faster subflows.
+/// The unassigned data that j leaves to faster subflows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Gap {
-    /// There are any.
+    /// Whether there are faster subflows.
     any_faster: bool,
     /// N_j.
     segments: u64,
     /// Δ_j of the feedback, in segments of j, rounded.
     offset: i64,
+    /// The length of the gap, Δ_j included.
     bytes: u64,
 }
 
@@ -76,7 +78,7 @@ impl<P: Predict> Forward<P> {
         Forward { predict, feedback, stalled: None }
     }
 
-    /// What `j` leaves to the subflows that are faster than it.
+    /// Predicts the gap that `j` leaves to faster subflows.
     fn gap(&mut self, view: &View<'_>, j: &SubflowView) -> Gap {
         let mut gap = Gap { any_faster: false, segments: 0, offset: 0, bytes: 0 };
         let Some(rtt) = j.rtt.smoothed else { return gap };
@@ -90,7 +92,7 @@ impl<P: Predict> Forward<P> {
         if gap.any_faster
             && let Some(feedback) = &self.feedback
         {
-            // DPSAF eq. 10, and no less than nothing. N is whole, so rounding Δ rounds the sum.
+            // DPSAF eq. 10, with a gap of at least 0. N is whole, so rounding Δ rounds the sum.
             let mss = i64::from(j.mss.max(1));
             gap.offset = libm::round(feedback.offset(j.id) / mss as f64) as i64;
             gap.bytes = gap.bytes.saturating_add_signed(gap.offset.saturating_mul(mss));
@@ -99,12 +101,12 @@ impl<P: Predict> Forward<P> {
     }
 }
 
-/// Whether `i` is a slave of `j`, as DPSAF III.B calls it.
+/// Whether `i` is faster than `j`; DPSAF III.B calls `i` a slave of `j`.
 pub(crate) fn is_faster(i: &SubflowView, j: &SubflowView) -> bool {
     i.rtt.smoothed.is_some() && (minrtt::key(i), i.id) < (minrtt::key(j), j.id)
 }
 
-/// What is unassigned beyond the first `gap` unassigned bytes inside the send window, up to the next assigned byte.
+/// The first run of unassigned bytes after the first `gap` unassigned bytes, inside the send window.
 pub(crate) fn beyond(view: &View<'_>, gap: u64) -> Option<Range<DataSeq>> {
     view.queue.unassigned_beyond(gap, view.send_window_end)
 }
@@ -115,7 +117,8 @@ fn give(j: &SubflowView, range: Range<DataSeq>, reason: Reason) -> Decision {
     Decision::Assign(Assign { subflow: j.id, range, window: WindowUse::Respect, reason })
 }
 
-/// Why `j` takes or leaves data, in the words of DPSAF; with Δ where the feedback says anything.
+/// The reason why `j` takes or leaves data, in the words of DPSAF. The text is `with_offset` if the feedback has an
+/// offset Δ other than 0.
 fn reason(without: &'static str, with_offset: &'static str, gap: Gap, j: &SubflowView) -> Reason {
     let reason = Reason::new(if gap.offset == 0 { without } else { with_offset });
     let reason = reason.with("n_segments", gap.segments as f64);
@@ -129,7 +132,7 @@ fn reason(without: &'static str, with_offset: &'static str, gap: Gap, j: &Subflo
     reason.with("transfer_ms", j.rtt.smoothed_or_zero().as_secs_f64() * 500.0)
 }
 
-/// Why `j` takes the first unassigned bytes.
+/// The reason why `j` takes the first unassigned bytes.
 fn first_in_line(gap: Gap, j: &SubflowView) -> Reason {
     match (gap.any_faster, j.rtt.smoothed) {
         (true, _) => reason(
@@ -148,7 +151,7 @@ impl<P: Predict> Scheduler for Forward<P> {
         let Some(data) = view.sendable() else { return Decision::nothing_to_send() };
         let mut first = None;
         let mut after = None;
-        // In order of round-trip times, without a sorted list: each time the next one above the last.
+        // Visits the subflows in order of round-trip times without a sorted list: each step finds the next one above.
         while let Some(j) = view
             .candidates()
             .filter(|s| s.has_space() && after.is_none_or(|last| (minrtt::key(s), s.id) > last))
@@ -211,7 +214,8 @@ mod tests {
         Forward::new(LossFree, None)
     }
 
-    /// The fast subflow is full; the slow one's transfer of 50 ms has rounds of 10, 11, 12 segments: 33 are left.
+    /// The fast subflow is full. During the slow one's transfer of 50 ms it has rounds of 10, 11 and 12 segments, so 33
+    /// segments are left to it.
     fn full_fast() -> [pathweave_proto::scheduler::testing::Sub; 2] {
         [sub(0).rtt(20).in_flight(10), sub(1).rtt(100)]
     }

@@ -3,29 +3,29 @@
 //! # What it does
 //!
 //! A slower subflow takes data as far ahead in the stream as the faster ones will most likely deliver until its own
-//! data arrives. The rule follows the rounds of the faster ones with their windows and loss rates: each round may
-//! pass without loss, or with x losses, which halve the window x times and cost one more round. The most likely
-//! course gives the distance. So the rule foresees that a lossy fast path delivers less.
+//! data arrives. The rule computes the rounds of each faster subflow from its window and loss rate: a round passes
+//! without loss, or with x losses, which halve the window x times and cost one more round. A sequence of such rounds is
+//! a course; the most likely course gives the distance. So the rule foresees that a lossy fast path delivers less.
 //!
 //! # Formula
 //!
 //! ```text
 //! T     = RTT_j/2 − Δt,  Δt = RTT_i − t_i while i's round is t_i < RTT_i old, else 0            (eq. 1)
-//! GETNP(T, w, ss):
+//! GETNP(T, w, ss) = segments that i delivers within T, and the probability of that
 //!   T < RTT_i/2     nothing arrives
 //!   T < 3/2·RTT_i   w − x arrive,  probability b(w, x)                                          (eq. 5)
 //!   else            w arrive, and the round after it:
 //!                   x = 0   GETNP(T − RTT_i, w < ss ? 2w : w + 1, ss),  b(w, 0)            (eqs. 6, 7)
 //!                   x > 0   GETNP(T − 2·RTT_i, h, h),  h = max(⌊w/2^x⌋, 2),  b(w, x)       (eqs. 8, 9)
 //! b(w, x) = C(w, x) · p^x · (1 − p)^(w − x)
-//! N_j   = Σ_i N of the course of i with the largest product of probabilities                    (eq. 4)
+//! N_j   = Σ_i segments of i's course with the largest product of probabilities                  (eq. 4)
 //! j sends its free window from the (N_j + 1)-th unassigned segment on
 //! ```
 //!
-//! * RTT: smoothed round-trip time, ms; T: time in which i can send, ms; t_i: since the first segment of i's present
-//!   round, ms.
-//! * w, ss: congestion window and slow start threshold of i, segments; p: part of its segments that are lost; x:
-//!   losses of a round.
+//! * RTT: smoothed round-trip time, ms; T: time in which i can send, ms; t_i: time since the first segment of i's
+//!   present round, ms.
+//! * w, ss: congestion window and slow start threshold of i, segments; p: fraction of its segments that are lost; x:
+//!   number of losses in a round.
 //!
 //! # Source
 //!
@@ -33,17 +33,17 @@
 //!
 //! # Deviations
 //!
-//! * Alg. 1 returns the entry of the index l that maximises P, not entry 1.
+//! * Alg. 1 as printed returns entry 1. Here it returns the entry with the index l that maximises P.
 //! * Windows grow as in the paper, whatever the controller does.
-//! * Timeouts and losses of repeated segments are ignored, as in the paper.
-//! * The maximum over the rounds of the maxima within them is the most likely of all courses. So a branch is dropped
-//!   once it is no more likely than the best course so far, which does not change the result. After `outcomes`
-//!   outcomes, including those of the first course, the best course so far is taken. The default is enough for five
-//!   rounds with windows up to 50 and loss up to 5 %. It keeps a decision on two subflows whose round-trip times are
-//!   1:100 at 6,200 instructions (at 7 % loss; fewer with more or less loss).
-//! * p is rounded to three binary digits behind the leading one, and below 10⁻⁶ it is zero. p decays with each
-//!   acknowledgement; with fewer digits it changes less often, so the last result for a subflow still serves while its
-//!   window and its rounds stay the same.
+//! * Timeouts, and losses of segments that are sent again, are ignored, as in the paper.
+//! * Taking the maximum within each round and then over the rounds gives the most likely of all courses. So the search
+//!   drops a branch once it is no more likely than the best course so far, which does not change the result.
+//! * The search stops after `outcomes` outcomes, including those of the first course, and takes the best course so far.
+//!   The default is enough for five rounds with windows up to 50 and loss up to 5 %. It keeps a decision on two
+//!   subflows whose round-trip times are 1:100 at 6,200 instructions (at 7 % loss; fewer with more or less loss).
+//! * p is rounded to three binary digits after the leading one, and is zero below 10⁻⁶. p decays with each
+//!   acknowledgement. With fewer digits it changes less often, so that the last result for a subflow can be used again
+//!   while the subflow's window and number of rounds stay the same.
 //! * The deviations of forward prediction ([`super::forward`]) apply too.
 
 use super::forward::{Forward, MAX_WINDOW, Predict, rounds};
@@ -53,11 +53,12 @@ use pathweave_proto::parameter::{Kind, Parameter, Values};
 use pathweave_proto::scheduler::{SchedulerEntry, SubflowView};
 use pathweave_units::{Duration, Instant};
 
-/// Loss rates below this are none: without a loss in a million segments it never is the more likely outcome.
+/// A loss rate below this counts as zero: a loss is then never the more likely outcome.
 const LEAST_LOSS: f64 = 1e-6;
-/// Loss rates above this are as bad.
+/// A loss rate above this counts as this.
 const MOST_LOSS: f64 = 0.5;
-/// The solution of (1 − p)^(w + 1) = w·p/(1 − p) for small p: e^(−x) = x with x = w·p.
+/// A round with a loss is likelier than two rounds without if w·p exceeds this: the solution of (1 − p)^(w + 1) =
+/// w·p/(1 − p) for small p, which is e^(−x) = x with x = w·p.
 const LOSS_IS_LIKELIER: f64 = 0.567;
 
 pub(crate) const OUTCOMES: Parameter = Parameter {
@@ -65,8 +66,8 @@ pub(crate) const OUTCOMES: Parameter = Parameter {
     kind: Kind::Integer { min: 1, max: 1_000_000 },
     unit: "outcomes of a round",
     default: "20",
-    description: "how many are looked at, including those of the first course, before the most likely so far is taken",
-    source: "ours: what a decision may cost",
+    description: "how many are examined, including those of the first course, before the most likely course so far is taken",
+    source: "ours: limits the cost of a decision",
 };
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -79,7 +80,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |v| Ok(Box::new(Forward::new(MostLikely::from_values(v), None))),
 };
 
-/// A course of rounds: what it sends, and how likely it is.
+/// One possible sequence of rounds: the segments that it delivers, and its probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Course {
     segments: u64,
@@ -107,7 +108,7 @@ fn power(mut x: f64, mut n: u32) -> f64 {
     product
 }
 
-/// The smallest window (eq. 8).
+/// The smallest window after losses (eq. 8).
 const LEAST_WINDOW: u32 = 2;
 
 /// The window after x losses (eq. 8).
@@ -115,7 +116,7 @@ fn halved(w: u32, x: u32) -> u32 {
     w.checked_shr(x).unwrap_or(0).max(LEAST_WINDOW)
 }
 
-/// The search for the most likely course, with independent losses of probability p.
+/// The search for the most likely course. Losses are independent, with the probability p.
 #[derive(Clone, Copy, Debug)]
 struct Search {
     p: f64,
@@ -124,7 +125,7 @@ struct Search {
 }
 
 impl Search {
-    /// GETNP of Alg. 1 with T counted in rounds, and ⟨w, ss⟩ the window and the threshold at the start.
+    /// GETNP of Alg. 1, with T as a number of rounds. `(w, ss)` are the window and the threshold at the start.
     fn getnp(rounds: u32, (w, ss): (u32, u32), p: f64, outcomes: u32) -> Course {
         let mut search = Search { p, best: Course::START, outcomes_left: outcomes };
         search.best = search.first_course(rounds, (w, ss));
@@ -132,14 +133,15 @@ impl Search {
         search.best
     }
 
-    /// The most likely number of losses in a window of `w`, the smaller of two: ⌈(w + 1)·p⌉ − 1.
+    /// The most likely number of losses in a window of `w`: ⌈(w + 1)·p⌉ − 1. If two numbers are equally likely, this is
+    /// the smaller one.
     fn mode(&self, w: u32) -> u32 {
         let mean = f64::from(w + 1) * self.p;
         let whole = mean as u32;
         if f64::from(whole) == mean { whole.saturating_sub(1) } else { whole }
     }
 
-    /// b(w, x): x of w segments are lost (eqs. 5, 9).
+    /// b(w, x): the probability that x of w segments are lost (eqs. 5, 9).
     fn binomial(&self, w: u32, x: u32) -> f64 {
         match x {
             0 => power(1.0 - self.p, w),
@@ -152,12 +154,12 @@ impl Search {
         }
     }
 
-    /// Whether a round with a loss, which takes the time of two, is more likely than two without.
+    /// Whether a round with a loss, which takes the time of two rounds, is more likely than two rounds without.
     fn prefers_loss(&self, w: u32) -> bool {
         f64::from(w) * self.p > LOSS_IS_LIKELIER
     }
 
-    /// A likely course, without a search.
+    /// A likely course that is found without a search.
     fn first_course(&mut self, mut rounds: u32, (mut w, mut ss): (u32, u32)) -> Course {
         let mut course = Course::START;
         while rounds > 1 {
@@ -173,7 +175,7 @@ impl Search {
                 w = grown(w, ss);
                 rounds -= 1;
             } else {
-                // All rounds without a loss at once.
+                // Handles all rounds in which no loss is likelier at once.
                 let last = (LOSS_IS_LIKELIER / self.p) as u32;
                 let n = last.saturating_sub(w).saturating_add(1).min(rounds - 1);
                 let sum = n * w + n * (n - 1) / 2;
@@ -185,7 +187,7 @@ impl Search {
         if rounds == 1 { self.last_round(w, course) } else { course }
     }
 
-    /// Eq. 5.
+    /// Adds the last round to a course (eq. 5).
     fn last_round(&self, w: u32, course: Course) -> Course {
         let lost = self.mode(w);
         course.and(w - lost, self.binomial(w, lost))
@@ -199,7 +201,7 @@ impl Search {
             _ => {}
         }
         let no_loss = self.binomial(w, 0);
-        // The sooner the best course is found, the fewer others are followed.
+        // The likelier outcome first: the sooner the best course is found, the fewer others are followed.
         let losses_first = self.prefers_loss(w);
         if losses_first {
             self.branch_on_losses(rounds, w, no_loss, course);
@@ -219,7 +221,7 @@ impl Search {
             }
             let next = halved(w, x);
             if next == LEAST_WINDOW && mode > x {
-                // From here on the outcomes differ in their own likelihood alone.
+                // From here on all outcomes lead to the same window, so only the likeliest of them matters.
                 likelihood = self.binomial(w, mode);
             } else {
                 likelihood *= f64::from(w - x + 1) / f64::from(x) * odds;
@@ -231,7 +233,7 @@ impl Search {
         }
     }
 
-    /// Goes on with a course, unless it cannot become the most likely one. Returns whether it did.
+    /// Follows a course if it can still become the most likely one. Returns whether it can.
     fn follow(&mut self, rounds: u32, window: (u32, u32), course: Course) -> bool {
         let may_win = self.outcomes_left > 0 && course.likelihood > self.best.likelihood;
         self.outcomes_left = self.outcomes_left.saturating_sub(1);
@@ -248,7 +250,7 @@ impl Search {
     }
 }
 
-/// The last result for a subflow.
+/// The last result for a subflow, and the inputs that it was computed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Memo {
     rounds: u32,
@@ -258,7 +260,7 @@ struct Memo {
     segments: u64,
 }
 
-/// The most likely outcome of losses, from the next round on.
+/// The prediction of `fpdps`: the most likely course of rounds, given the losses.
 #[derive(Debug)]
 pub struct MostLikely {
     outcomes: u32,
@@ -266,7 +268,7 @@ pub struct MostLikely {
 }
 
 impl MostLikely {
-    /// With the number of outcomes that are looked at.
+    /// `outcomes` limits the outcomes that the search examines.
     pub fn new(outcomes: u32) -> Self {
         MostLikely { outcomes, memo: [Memo::default(); SubflowId::MAX_SUBFLOWS] }
     }
@@ -276,13 +278,13 @@ impl MostLikely {
     }
 }
 
-/// Eq. 1: how long the round of `i` that is under way lasts from now. What waits on an idle subflow begins one now.
+/// Δt of eq. 1: the rest of the round of `i` that is under way. If `i` is idle and has unsent data, a round begins now.
 fn rest_of_round(i: &SubflowView, rtt: Duration, now: Instant) -> Duration {
     let start = i.delivery.round_start.or((i.queue.unsent > 0).then_some(now));
     start.map_or(Duration::ZERO, |start| rtt.saturating_sub(now.since(start)))
 }
 
-/// With three binary digits behind the leading one, to the nearest.
+/// Rounds p to three binary digits after the leading one.
 fn coarse(p: f64) -> f64 {
     const CUT: u32 = f64::MANTISSA_DIGITS - 4;
     if p < LEAST_LOSS { 0.0 } else { f64::from_bits((p.to_bits() + (1 << (CUT - 1))) >> CUT << CUT).min(MOST_LOSS) }
@@ -291,7 +293,7 @@ fn coarse(p: f64) -> f64 {
 impl Predict for MostLikely {
     fn delivered(&mut self, i: &SubflowView, transfer: Duration, now: Instant) -> u64 {
         let Some(rtt) = i.rtt.smoothed else { return 0 };
-        // T_j^i; shorter than the rest of the round it is less than nothing, which is no round either.
+        // If the transfer is shorter than the rest of the round, no round fits.
         let Some(memo) = self.memo.get_mut(i.id.index()) else { return 0 };
         let rest = rest_of_round(i, rtt, now);
         let rounds = if transfer < rest { 0 } else { rounds(transfer.saturating_sub(rest), rtt) };

@@ -13,7 +13,7 @@ fn fpdps() -> Forward<MostLikely> {
     Forward::new(MostLikely::new(default_outcomes()), None)
 }
 
-/// Every course of rounds by the words of III.A: time in RTT, each outcome of each round, nothing left out. (N, P) of each.
+/// N and P of every course of rounds, by the words of III.A: each outcome of each round, with time in round trips.
 fn courses(rtts: f64, cwnd: u64, ssthresh: u64, p: f64) -> Vec<(u64, f64)> {
     let mut done = Vec::new();
     let mut open = vec![(rtts, cwnd, ssthresh, 0, 1.0)];
@@ -52,7 +52,7 @@ fn getnp_is_the_most_likely_of_all_courses() {
                     all.sort_by(|a, b| b.1.total_cmp(&a.1));
                     let case = format!("p {p}, window {cwnd}/{ssthresh}, {quarters}/4 RTT: {course:?}, {:?}", &all[0]);
                     assert!((course.likelihood / all[0].1 - 1.0).abs() < 1e-9, "{case}");
-                    // Which of equally likely courses it is, is a matter of rounding.
+                    // Rounding decides among courses that are equally likely.
                     let as_likely = all.iter().take_while(|c| c.1 > all[0].1 * (1.0 - 1e-9));
                     assert!(as_likely.clone().any(|c| c.0 == course.segments), "{case}");
                     unique += u32::from(as_likely.count() == 1);
@@ -96,7 +96,7 @@ fn extreme_losses_and_windows_have_a_result() {
     }
 }
 
-/// Eq. 1.
+/// Eq. 1 subtracts the rest of the round from the time.
 #[test]
 fn the_rest_of_the_round_that_is_under_way_is_taken_off() {
     let (rtt, now) = (Duration::from_millis(40), Instant::from_millis(1000));
@@ -119,7 +119,7 @@ fn a_loss_rate_is_taken_to_a_sixteenth_and_the_last_result_is_kept() {
     let mut predict = MostLikely::new(32);
     let mut delivered = |i: &SubflowView| predict.delivered(i, Duration::from_millis(50), Instant::from_secs(1));
     let fresh = |i: &SubflowView| MostLikely::new(32).delivered(i, Duration::from_millis(50), Instant::from_secs(1));
-    // Rounds of 10, 11 and 12 segments; then each thing that matters changes.
+    // Rounds of 10, 11 and 12 segments. Then each input changes in turn.
     assert_eq!(delivered(&i), 33);
     i.delivery.loss = 0.0099;
     assert_eq!(delivered(&i), 33);
@@ -133,7 +133,8 @@ fn a_loss_rate_is_taken_to_a_sixteenth_and_the_last_result_is_kept() {
     assert_eq!(delivered(&i), fresh(&i));
 }
 
-/// Two subflows of Figs. 2 and 3: the round of i ends as j is scheduled, at t = 10 s; the windows are those of Fig. 7.
+/// The two subflows of Figs. 2 and 3: a round of i ends when j is scheduled, at t = 10 s. The windows are those of Fig.
+/// 7.
 fn figure(loss_i: f64) -> Bench {
     let mut bench = Bench::new([sub(0).rtt(40).cwnd(2).in_flight(2), sub(1).rtt(160).cwnd(2)]).write(100);
     let now = bench.now;
@@ -142,7 +143,7 @@ fn figure(loss_i: f64) -> Bench {
     bench
 }
 
-/// Fig. 2: i sends two and then three segments during [t, t'], j starts at segment 6 (counted from 1 there).
+/// Fig. 2: i sends two and then three segments during [t, t'], so j starts at segment 6 (counted from 1 there).
 #[test]
 fn figure_2() {
     for loss in [0.0, 0.05] {
@@ -150,8 +151,9 @@ fn figure_2() {
     }
 }
 
-/// Fig. 3: a loss in the first round of i leaves no time for another, so that j is to start at segment 3. The figure names no
-/// rate. Of a window of two one is lost more likely than not once 2·p·(1 − p) > (1 − p)²·(1 − p)³, which is from p = 0.204.
+/// Fig. 3: a loss in the first round of i leaves no time for a second round, so j starts at segment 3. The figure gives
+/// no loss rate. In a window of two, one loss is more likely than none if 2·p·(1 − p) > (1 − p)²·(1 − p)³, which holds
+/// from p = 0.204 on.
 #[test]
 fn figure_3() {
     assert_eq!(figure(0.1875).run(&mut fpdps()), [(1, 5..7)]);
@@ -159,13 +161,13 @@ fn figure_3() {
     assert_eq!(figure(0.25).run(&mut Forward::new(fps::LossFree, None)), [(1, 5..7)], "fps knows of no losses");
 }
 
-/// 80 ms less 30 ms: one round, of two segments.
+/// 80 ms less the rest of 30 ms leave one round, of two segments.
 #[test]
 fn a_round_under_way_leaves_less_time() {
     let mut bench = figure(0.0);
     bench.sub(0).delivery.round_start = Some(bench.now - Duration::from_millis(10));
     assert_eq!(bench.run(&mut fpdps()), [(1, 2..4)]);
-    // What is given to an idle subflow begins its round now: 80 ms less 40 ms.
+    // Unsent data on an idle subflow begins a round now: 80 ms less 40 ms.
     let mut bench = figure(0.0);
     (bench.sub(0).window.in_flight, bench.sub(0).queue.unsent, bench.sub(0).delivery.round_start) = (0, 2, None);
     assert_eq!(bench.run(&mut fpdps()), [(1, 2..4)]);
@@ -177,7 +179,7 @@ mod identity {
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-        /// Without loss and without a round under way the slower of two subflows is given what fps gives it.
+        /// Without loss and without a round under way, fpdps decides as fps does.
         #[test]
         fn fpdps_without_loss_and_offset_is_fps(
             rtts in proptest::array::uniform2(1u64..1000),

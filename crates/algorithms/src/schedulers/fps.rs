@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! A subflow takes data as far ahead in the stream as the other subflows will deliver until its own data arrives, so
-//! that both meet in order at the receiver. The prediction assumes that nothing is lost, so windows grow with every
-//! round. If there are losses, it leaves too much to the fast subflows, and what the slow one sent ahead waits at the
-//! receiver.
+//! A slow subflow takes data from further ahead in the stream: from behind what the faster subflows will deliver until
+//! its own data arrives. So everything arrives at the receiver in order. The prediction assumes that nothing is lost
+//! and windows grow with every round. If there are losses, it leaves too much to the fast subflows, and the slow one's
+//! data has to wait at the receiver.
 //!
 //! # Formula
 //!
@@ -17,9 +17,9 @@
 //! j sends its free window from the (N_j + 1)-th unassigned segment on
 //! ```
 //!
-//! * RTT: smoothed round-trip time, ms; T_j: time until j's data arrives, ms; N_j: segments of the subflows that are
-//!   to send them.
-//! * cwnd_i, ssthresh_i (slow start threshold), w_i: segments.
+//! * RTT: smoothed round-trip time, ms; T_j: time until j's data arrives, ms; N_j: segments that the faster subflows
+//!   deliver within T_j, each of the size of its subflow.
+//! * cwnd_i: congestion window; ssthresh_i: slow start threshold; w_i(r): window of round r; all in segments.
 //!
 //! # Source
 //!
@@ -28,10 +28,10 @@
 //!
 //! # Deviations
 //!
-//! * The prediction assumes that a round of i begins with the transfer. The rest of a round that is under way (DPSAF
-//!   eq. 1) is what `fpdps` adds.
-//! * All other subflows are taken into account, as in the original; one that is slower than j delivers nothing within
-//!   T_j.
+//! * The prediction assumes that a round of i begins together with the transfer. `fpdps` adds the rest of a round that
+//!   is under way (DPSAF eq. 1).
+//! * The original takes all other subflows into account. That gives the same result, because a subflow that is slower
+//!   than j delivers nothing within T_j.
 //! * The window grows as in DPSAF, whatever the controller does. Its last doubling may take it beyond the threshold.
 //! * The deviations of forward prediction ([`super::forward`]) apply too.
 
@@ -49,11 +49,11 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |_| Ok(Box::new(Forward::new(LossFree, None))),
 };
 
-/// Nothing is lost, and a round begins with the transfer.
+/// The prediction of `fps`: nothing is lost, and a round begins together with the transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossFree;
 
-/// Segments that a window of `cwnd` sends in `rounds` rounds without loss (DPSAF eq. 6).
+/// The segments that a window of `cwnd` sends in `rounds` rounds without loss (DPSAF eq. 6).
 pub(crate) fn sent(rounds: u32, cwnd: u32, ssthresh: u32) -> u64 {
     let (mut sum, mut window) = (0, cwnd.min(MAX_WINDOW));
     for _ in 0..rounds {
@@ -100,7 +100,7 @@ mod tests {
         bench.sub(0).window.ssthresh = 2;
         let mut scheduler = Forward::new(LossFree, None);
         assert_eq!(bench.run(&mut scheduler), [(1, 5..7)]);
-        // In order meanwhile: the first round, the second.
+        // Meanwhile the fast subflow sends the data before that in order, in two rounds.
         for (window, expected) in [(2, 0..2), (3, 2..5)] {
             bench.sub(0).window.in_flight = 0;
             bench.sub(0).window.cwnd = window;
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// DPSAF Fig. 3 has a loss in the first of these rounds; this scheduler does not foresee it.
+    /// In DPSAF Fig. 3 a segment of the first of these rounds is lost, which this scheduler does not foresee.
     #[test]
     fn losses_change_nothing() {
         let mut bench = Bench::new([sub(0).rtt(40).cwnd(2).in_flight(2), sub(1).rtt(160).cwnd(2)]).write(100);
@@ -119,7 +119,8 @@ mod tests {
     #[test]
     fn of_several_subflows_each_leaves_what_all_others_send() {
         let full = |id, rtt, cwnd| sub(id).rtt(rtt).cwnd(cwnd).in_flight(cwnd);
-        // 100 ms: rounds of 10, 11 on the first (40 ms: 20, 60, 100 → three: 33), of 5 on the second (120 ms: 60 → one).
+        // Within 100 ms, three rounds of 40 ms arrive on the first (at 20, 60 and 100 ms: 33 segments), and one round
+        // of 120 ms on the second (at 60 ms: 5 segments).
         let mut bench = Bench::new([full(0, 40, 10), full(1, 120, 5), sub(2).rtt(200).cwnd(3)]).write(100);
         assert_eq!(bench.run(&mut Forward::new(LossFree, None)), [(2, 38..41)]);
     }

@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //!
-//! As with [`super::fps`], a subflow takes data as far ahead as the others should deliver meanwhile. The
-//! acknowledgements of its last round show whether that distance was too large (its data had to wait at the receiver)
-//! or too small (the receiver had to wait for it). An eighth of the error corrects the next distance. So it learns
-//! some of what the prediction leaves out, such as losses.
+//! The prediction is that of [`super::fps`]: a slow subflow takes data as far ahead in the stream as the faster ones
+//! would deliver meanwhile without loss. The acknowledgements of its last round show whether that distance was too
+//! large (its data had to wait at the receiver) or too small (the receiver had to wait for its data). An eighth of the
+//! error corrects the next distance. So the rule learns some of what the prediction leaves out, such as losses.
 //!
 //! # Formula
 //!
@@ -14,21 +14,21 @@
 //! gap_j    = max(0, N_j·MSS + Δ_j), Δ_j rounded to whole segments                          (eq. 10)
 //! Δ_j     ← Δ_j + α·e_j,  e_j ← 0         when F_j, the first segment of j's round, is acked (eq. 11)
 //! too far (situation 1):   the ACK of F_j comes with DATA_ACK < F_j:
-//!            e_j −= what lies between and was left to faster subflows                      (eq. 12)
+//!            e_j −= bytes from DATA_ACK to F_j that were left to faster subflows           (eq. 12)
 //! too near (situation 2):  an ACK on a faster i comes with a DATA_ACK at j's data, F_j or before it:
-//!            e_j += what it acknowledges of i beyond F_j                                   (eq. 13)
-//! j sends its free window from the first unassigned byte behind gap_j unassigned ones
+//!            e_j += bytes beyond F_j that it acknowledges on i                             (eq. 13)
+//! j sends its free window from the first unassigned byte after gap_j unassigned bytes
 //! ```
 //!
-//! * N_j: predicted segments of the faster subflows, of MSS bytes each; gap_j, Δ_j (the offset), e_j (the deviation
-//!   of one round): bytes.
+//! * N_j: segments that the faster subflows are predicted to deliver, of MSS bytes each; gap_j: the distance; Δ_j: its
+//!   offset; e_j: the deviation of one round; all three in bytes.
 //! * A round counts even if something was lost in it. With `losses=exempt`, no round counts in which j or a faster
 //!   subflow lost something.
 //! * α: the parameter `alpha`, 1/8.
 //!
 //! # Source
 //!
-//! DPSAF §IV.B, where it is FPS+DAF: the prediction of its reference 35 with the feedback of III.B (Alg. 2 and 3,
+//! DPSAF §IV.B, which calls it FPS+DAF: the prediction of its reference 35 with the feedback of III.B (Alg. 2 and 3,
 //! eqs. 10 to 13).
 //!
 //! # Deviations
@@ -57,7 +57,8 @@ mod tests {
     use pathweave_proto::scheduler::Event;
     use pathweave_proto::scheduler::testing::{Bench, seg, sub};
 
-    /// 33 segments are left to the fast subflow; the first round of the slow one was a gap of `late` segments too long.
+    /// The slow subflow's second round. 33 segments are left to the fast one; in the first round the gap was `late`
+    /// segments too long.
     fn second_round(alpha: f64, late: u64) -> Vec<(u8, core::ops::Range<u64>)> {
         let mut bench = Bench::new([sub(0).rtt(20).in_flight(10), sub(1).rtt(100)]).write(200);
         let mut scheduler = Forward::new(LossFree, Some(Feedback::new(alpha)));
@@ -68,7 +69,8 @@ mod tests {
         bench.run(&mut scheduler)
     }
 
-    /// DPSAF eqs. 10 and 11 with an eighth: 20 segments too many are three less in the next round (2.5, rounded).
+    /// DPSAF eqs. 10 and 11 with an eighth: after a gap of 20 segments too many, the next gap is three segments shorter
+    /// (2.5, rounded).
     #[test]
     fn the_offset_shifts_the_next_round() {
         assert_eq!(second_round(0.125, 0), [(1, 43..53)]);

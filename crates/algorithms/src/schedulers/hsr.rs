@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //!
-//! Of the subflows with room in their windows, the one whose window per round-trip time is the highest carries the
-//! next data, until its window is full. The round-trip time is the latest sample, so the rule follows a queue as it
-//! builds up. A fat path with a long delay can win against a thin one with a short delay.
+//! Among the subflows with room in their windows, the one with the largest window per round-trip time carries the next
+//! data, until its window is full. The round-trip time is the latest sample, so the rule reacts as soon as a queue
+//! builds up. A path with a large window and a long delay can win against one with a small window and a short delay.
 //!
 //! # Formula
 //!
@@ -15,7 +15,7 @@
 //!
 //! * MSS_i: data bytes of a full segment; cwnd_i: congestion window, segments; RTT_i: the latest round-trip time
 //!   sample, s.
-//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments.
+//! * free_i = cwnd_i − in_flight_i − unsent_i, segments; unsent_i: given to i and not yet sent.
 //!
 //! # Source
 //!
@@ -24,9 +24,9 @@
 //!
 //! # Deviations
 //!
-//! * All that the window lets out is given in one decision, as nothing that the rule reads changes before that is
-//!   sent.
-//! * A subflow without a round-trip time sample has no rate and comes last, in order of the names.
+//! * One decision assigns as much as the window has room for, because nothing that the rule reads changes before that
+//!   is sent.
+//! * A subflow without a round-trip time sample has no rate and comes last, in the order of identifiers.
 
 use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
 
@@ -44,7 +44,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
 #[derive(Debug, Default)]
 pub struct Hsr;
 
-/// mss·cwnd/RTT, bytes per second.
+/// The sending rate MSS·cwnd/RTT, bytes per second; 0 without a sample.
 fn sending_rate(s: &SubflowView) -> f64 {
     let window = f64::from(s.mss) * f64::from(s.window.cwnd);
     match s.rtt.latest.or(s.rtt.smoothed) {

@@ -2,28 +2,29 @@
 //!
 //! # What it does
 //!
-//! This is `minrtt` with a transfer time that includes losses: the expected time until a segment has arrived, with
-//! retransmissions. A subflow that loses more than a threshold turns redundant: it only sends what others send too.
-//! It continues from its own place in the stream, or from the first unacknowledged byte if that is further ahead. The
-//! new data that it sends is still given to another subflow, unless all are redundant.
+//! This is `minrtt` with a transfer time in place of the round-trip time: the expected time until a segment has
+//! arrived, retransmissions included. A subflow that loses more than a threshold becomes redundant: it only sends data
+//! that others send too. It continues from its own place in the stream, or from the first unacknowledged byte if that
+//! is further ahead. New data that it sends is still given to another subflow, unless all subflows are redundant.
 //!
 //! # Formula
 //!
 //! ```text
-//! p_i = MSS_i / L_i,  L_i = max(acked_i since i's last loss, L_i);  0 before the first loss
+//! p_i = MSS_i / max(acked_i since i's last loss, L_i);  0 before the first loss
 //! at a loss:  sample = acked_i since the loss before + MSS_i
-//!             L_i = 4·sample for the first, then L_i + weight·(sample − L_i)
+//!             L_i = 4·sample at the first loss, later L_i + weight·(sample − L_i)
 //! T_i = srtt_i/2 · (1 + p_i)/(1 − p_i)
-//! redundant from p_i > threshold until p_i ≤ release
+//! i becomes redundant if p_i > threshold, and normal again if p_i ≤ release
 //! i = arg min T_i   over the i with room that have something to send:
-//!   normal:     from `head`; then head = the end of what it sent
-//!   redundant:  the first byte that i does not carry, from max(what i sent last, first_unacked); head moves on
-//!               only where all are redundant
+//!   normal:     sends from `head`; then head = the end of the data sent
+//!   redundant:  sends the first byte that i does not carry, from max(end of i's last data, first_unacked) on;
+//!               head moves only if all subflows are redundant
 //! ```
 //!
-//! * srtt_i: smoothed round-trip time, ms; L_i: bytes that i delivers for each loss; MSS_i: data bytes of a full
-//!   segment; acked_i: bytes acknowledged on i; T_i: transfer time, ms.
-//! * head: the stream's first byte that no normal subflow was given.
+//! * srtt_i: smoothed round-trip time, ms; p_i: loss rate; L_i: bytes that i delivers between two losses, smoothed;
+//!   MSS_i: data bytes of a full segment; acked_i: bytes acknowledged on i; T_i: transfer time, ms.
+//! * head: the stream's first byte that no normal subflow was given; first_unacked: its first byte without a DATA_ACK;
+//!   threshold, release, weight: parameters.
 //!
 //! # Source
 //!
@@ -33,13 +34,13 @@
 //!
 //! # Deviations
 //!
-//! * REMS speaks of one mode for the connection and of path probing. In the module each subflow has its own mode, and there is
-//!   no probe: a lossy path is measured because it goes on carrying copies.
-//! * The module asks only the subflow with the lowest T whether it has something to send. Here the next one is asked if
-//!   it has nothing. The module also retransmits opportunistically; here the connection does that (`pr`).
-//! * A second sign of the same loss does not count as a new loss: a timeout after a fast retransmission, or the other
-//!   way round, with nothing acknowledged in between.
-//! * The module's threshold has no hysteresis; `release` is ours and without effect by default.
+//! * REMS speaks of one mode for the connection, and of path probing. In the module each subflow has its own mode, and
+//!   there is no probe: a lossy path is measured because it continues to carry copies.
+//! * The module only considers the subflow with the lowest T, even if that has nothing to send. Here the next one is
+//!   tried then. The module also retransmits opportunistically; here the connection does that (`pr`).
+//! * A second sign of the same loss is ignored: a timeout after a fast retransmission, or the other way round, with
+//!   nothing acknowledged in between.
+//! * The module's threshold has no hysteresis. `release` is our addition, and has no effect by default.
 
 use core::ops::Range;
 use pathweave_proto::parameter::{Kind, Parameter};
@@ -66,7 +67,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Number { min: 0.0, max: 1.0 },
             unit: "part of the segments",
             default: "0.05",
-            description: "loss at which that ends; not more than the threshold",
+            description: "loss at which that ends; at most the threshold",
             source: "ours",
         },
         Parameter {
@@ -74,7 +75,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Number { min: 0.0, max: 1.0 },
             unit: "",
             default: "1",
-            description: "of the newest interval between losses",
+            description: "weight of the newest interval between losses",
             source: "mptcp_lamp.c",
         },
     ],
@@ -83,21 +84,21 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |v| Ok(Box::new(Lamps::new(v.number("threshold"), v.number("release"), v.number("weight")))),
 };
 
-/// What is known of one subflow.
+/// The state of one subflow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Path {
-    /// Bytes acknowledged on it, in all and when it last lost a segment.
+    /// Bytes acknowledged on it so far, and at the time of its last loss.
     acked: u64,
     acked_at_loss: u64,
-    /// L without what came since the last loss, bytes; nothing before the first one.
+    /// L, bytes; `None` before the first loss.
     interval: Option<f64>,
     redundant: bool,
-    /// The end of what it sent last.
+    /// The end of the data that it was given last.
     place: DataSeq,
 }
 
 impl Path {
-    /// p.
+    /// The loss rate p.
     fn loss(&self, mss: u32) -> f64 {
         let Some(interval) = self.interval else { return 0.0 };
         let bytes = interval.max((self.acked - self.acked_at_loss) as f64);
@@ -109,7 +110,7 @@ impl Path {
         let sample = (since + u64::from(mss)) as f64;
         self.interval = match self.interval {
             None => Some(4.0 * sample),
-            // Another sign of the loss before.
+            // Another sign of the same loss.
             Some(_) if since == 0 => return,
             Some(interval) => Some(interval + weight * (sample - interval)),
         };
@@ -117,7 +118,7 @@ impl Path {
     }
 }
 
-/// Loss-aware, redundant on lossy paths.
+/// Loss-aware scheduling, redundant on lossy paths.
 #[derive(Debug)]
 pub struct Lamps {
     threshold: f64,
@@ -129,8 +130,8 @@ pub struct Lamps {
 }
 
 impl Lamps {
-    /// With the losses at which a subflow turns redundant and back, and the weight weight of the newest interval
-    /// between losses.
+    /// `threshold` and `release`: the loss rates above which a subflow becomes redundant, and at which it becomes
+    /// normal again; `weight`: the weight of the newest interval between losses.
     pub fn new(threshold: f64, release: f64, weight: f64) -> Self {
         let paths = [Path::default(); SubflowId::MAX_SUBFLOWS];
         Lamps { threshold, release: release.min(threshold), weight, paths, head: DataSeq(0) }
@@ -149,18 +150,19 @@ impl Lamps {
         }
     }
 
-    /// T, seconds.
+    /// The transfer time T, seconds.
     fn transfer_time(&self, s: &SubflowView) -> f64 {
         let p = self.path(s.id).loss(s.mss);
         let srtt = s.rtt.smoothed.map_or(f64::INFINITY, |srtt| srtt.as_secs_f64());
         srtt / 2.0 * (1.0 + p) / (1.0 - p).max(f64::EPSILON)
     }
 
-    /// What `s` would send next.
+    /// The data that `s` would send next.
     fn next(&self, view: &View<'_>, s: &SubflowView) -> Option<Range<DataSeq>> {
         let path = self.path(s.id);
         let from = if path.redundant { path.place.max(view.first_unacked()) } else { self.head };
-        // What was taken back from a subflow lies before the head and before each place. It is not new, so redundant subflows send it too.
+        // Data that was taken back from a subflow comes before the head. It is not new, so redundant subflows send it
+        // too.
         let taken_back = view.queue.first_unassigned().filter(|r| r.start < self.head);
         view.inside_window(s, taken_back.or_else(|| view.queue.first_not_carried_by(s.id, from))?)
     }
@@ -235,7 +237,7 @@ mod tests {
         Lamps::new(0.05, 0.05, 1.0)
     }
 
-    /// Subflow `id` loses one segment in `segments`.
+    /// Makes subflow `id` lose one segment in `segments`.
     fn lossy(mut scheduler: Lamps, id: usize, segments: f64) -> Lamps {
         scheduler.paths[id].interval = Some(segments * MSS as f64);
         scheduler
@@ -252,7 +254,7 @@ mod tests {
         assert_eq!(bench().run(&mut lamps()), bench().run(&mut super::super::minrtt::MinRtt));
     }
 
-    /// One of 25: p = 0.04, 48/2·1.04/0.96 = 26 ms, as long as without losses at 52 ms.
+    /// At one loss in 25 segments, p = 0.04: 48/2·1.04/0.96 = 26 ms, as without losses at a round-trip time of 52 ms.
     #[test]
     fn losses_lengthen_the_transfer_time() {
         let bench = |other| Bench::new([sub(0).rtt(48), sub(1).rtt(other)]).write(5);
@@ -262,8 +264,8 @@ mod tests {
         assert_eq!(bench(51).run(&mut lossy(lamps(), 0, 25.0)), [(1, 0..5)]);
     }
 
-    /// The first loss after 9 segments: 4·(9 + 1) = 40. Then 49 more arrive: 49 > 40. The second loss: 49 + 1. The third
-    /// after 4: 5.
+    /// The first loss comes after 9 segments: L = 4·(9 + 1) = 40. Then 49 more arrive, and 49 > 40 counts. The second
+    /// loss makes it 49 + 1. The third, after 4 segments, makes it 5.
     #[test]
     fn the_interval_between_losses_gives_the_loss() {
         let bench = Bench::new([sub(0)]);
@@ -278,12 +280,12 @@ mod tests {
             losses.push(scheduler.paths[0].loss(MSS as u32));
         }
         assert_eq!(losses, [0.0, 1.0 / 40.0, 1.0 / 49.0, 1.0 / 50.0, 1.0 / 5.0]);
-        // The timeout of what was found lost already.
+        // A timeout for a segment that was found lost already.
         bench.event(&mut scheduler, &Event::Lost { subflow: SubflowId(0), kind: LossKind::Timeout });
         assert_eq!(scheduler.paths[0].loss(MSS as u32), 1.0 / 5.0);
     }
 
-    /// Half of the newest: 40 + ½·(10 − 40) = 25.
+    /// With a weight of a half: 40 + ½·(10 − 40) = 25.
     #[test]
     fn intervals_can_be_smoothed() {
         let bench = Bench::new([sub(0)]);
@@ -293,14 +295,15 @@ mod tests {
         assert_eq!(scheduler.paths[0].loss(MSS as u32), 1.0 / 25.0);
     }
 
-    /// Subflow 0 loses one of 16 and is still the first: its new data goes on the other one too.
+    /// Subflow 0 loses one segment in 16 and still has the lowest transfer time. Its new data goes to the other subflow
+    /// too.
     #[test]
     fn what_a_lossy_subflow_sends_another_one_sends_too() {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100).cwnd(14)]).write(100);
         let mut scheduler = lossy(lamps(), 0, 16.0);
         assert_eq!(bench.run(&mut scheduler), [(0, 0..10), (1, 0..14)]);
         bench.acked(0, 4);
-        // From its own place: what the other one sent after it, and nothing new.
+        // It continues from its own place, with data that the other subflow has sent after it, and nothing new.
         assert_eq!(bench.run(&mut scheduler), [(0, 10..14)]);
     }
 
@@ -316,7 +319,8 @@ mod tests {
         assert_eq!(bench.run(&mut scheduler), [(1, 9..11)]);
     }
 
-    /// Nobody repeats everything where all are lossy: new data is given once, as in `redundant` then to each in turn.
+    /// If all subflows are redundant, new data is still given out, and then repeated by each of the others in turn, as
+    /// in `redundant`.
     #[test]
     fn where_all_are_lossy_each_sends_everything() {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(10);
@@ -325,7 +329,7 @@ mod tests {
         assert_eq!(scheduler.head, seg(10));
     }
 
-    /// The stream waits for it, wherever the subflows are.
+    /// The stream waits for data that was taken back, wherever the subflows' places are.
     #[test]
     fn what_was_taken_back_goes_first_even_where_all_are_lossy() {
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(10);

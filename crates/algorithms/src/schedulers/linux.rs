@@ -2,25 +2,25 @@
 //!
 //! # What it does
 //!
-//! The subflow whose queue would drain first gets a burst of up to 64 KB, beyond its congestion window and into its
-//! send buffer; an empty queue always wins. Neither the congestion window nor the round-trip time counts by itself.
-//! If the chosen subflow has no buffer space, nothing is sent: the second best is not tried. Backups are used only
-//! while there is no other subflow.
+//! The subflow whose queue would drain first gets a burst of up to 64 KB. The burst may exceed the congestion window:
+//! the rest waits in the subflow's send buffer. An empty queue always wins. The congestion window and the round-trip
+//! time do not count by themselves. If the chosen subflow has no buffer space, nothing is sent; the second best is not
+//! tried. Backups are used only while there is no other subflow.
 //!
 //! # Formula
 //!
 //! ```text
 //! i = arg min queued_i / rate_i                   ties to the first
 //! buffer_i = 0:  wait
-//! burst  = min(65,428 bytes, what is left of the send window)
+//! burst  = min(65,428 bytes, rest of the send window)
 //! rate_i = (rate_i·queued_i + pacing_i·burst) / (queued_i + burst)
 //! send burst on i, rounded up to a multiple of 32,728 bytes in the stream
 //! ```
 //!
-//! * queued_i: bytes given to i and not acknowledged on it, with the buffers' overhead (`sk_wmem_queued`); pacing_i:
+//! * queued_i: bytes given to i and not acknowledged on it, plus the buffers' overhead (`sk_wmem_queued`); pacing_i:
 //!   the subflow's pacing rate, bytes/s.
-//! * rate_i: its average, bytes/s, at first the pacing rate; buffer_i: bytes that the subflow's send buffer still
-//!   takes.
+//! * rate_i: average of the pacing rate, bytes/s, at first the pacing rate itself; buffer_i: free bytes in the
+//!   subflow's send buffer.
 //!
 //! # Source
 //!
@@ -28,9 +28,9 @@
 //!
 //! # Deviations
 //!
-//! * The kernel ends a burst at the end of a fragment of its send queue, which has 32,728 bytes if the application
-//!   writes without pause; the parameter `fragment` does that.
-//! * Subflows without a pacing rate, which the kernel skips, are used by the rule of `minrtt` when there is no other.
+//! * The kernel ends a burst at the end of a fragment of its send queue. A fragment has 32,728 bytes if the application
+//!   writes without pause; the parameter `fragment` stands for that.
+//! * The kernel skips subflows without a pacing rate. Here they are used by the rule of `minrtt` if there is no other.
 
 use super::minrtt;
 use pathweave_proto::parameter::{Kind, Parameter};
@@ -55,7 +55,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Integer { min: 0, max: 1 << 30 },
             unit: "bytes",
             default: "32728",
-            description: "a burst is rounded up to a multiple of this in the stream; 0: not at all",
+            description: "a burst is extended to a multiple of this in the stream; 0: not extended",
             source: "32 KiB page fragment less its header",
         },
     ],
@@ -64,17 +64,17 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |v| Ok(Box::new(Linux::new(v.integer("burst"), v.integer("fragment")))),
 };
 
-/// Lowest linger time.
+/// The subflow whose queue drains first.
 #[derive(Debug)]
 pub struct Linux {
     burst: u64,
     fragment: u64,
-    /// Average pacing rate of each subflow, bytes per second; 0: none yet.
+    /// Average pacing rate of each subflow, bytes per second; 0 if there is none yet.
     average: [u64; SubflowId::MAX_SUBFLOWS],
 }
 
 impl Linux {
-    /// With the kernel's two sizes.
+    /// `burst` and `fragment` are the kernel's two sizes, bytes.
     pub fn new(burst: u64, fragment: u64) -> Self {
         Linux { burst, fragment, average: [0; SubflowId::MAX_SUBFLOWS] }
     }

@@ -3,20 +3,22 @@
 //! # What it does
 //!
 //! Each segment goes to the subflow that would deliver it to the receiver first, among those with room in their
-//! windows: what is queued there divided by the bandwidth, plus the round-trip time. So over time each subflow gets
-//! data in proportion to its bandwidth. A subflow whose bandwidth is not measured yet gets the segment at once.
+//! windows. The estimated time is the subflow's queued data divided by its bandwidth, plus its round-trip time. So over
+//! time each subflow gets data in proportion to its bandwidth. A subflow whose bandwidth is not measured yet comes
+//! first.
 //!
 //! # Formula
 //!
 //! ```text
-//! i    = arg min queued_i/BW_i + srtt_i        over the i with room, not in Loss
-//! the first i without BW_i before all
-//! BW_i = bytes acknowledged / time, once cwnd_i · MSS_i bytes are acknowledged
+//! i    = the first i without BW_i, or else arg min queued_i/BW_i + srtt_i
+//!        over the i with room that are not in loss recovery after a timeout
+//! BW_i = bytes acknowledged / time, measured anew whenever cwnd_i · MSS_i bytes are acknowledged
 //! ```
 //!
-//! * queued_i: bytes given to i and not acknowledged on it, with the buffers' overhead (`sk_wmem_queued`); srtt_i: smoothed
-//!   round-trip time, ms.
-//! * BW_i: bytes/s; a window is acknowledged in a round trip, so it is cwnd_i/RTT_i as DPSAF §II has it.
+//! * queued_i: bytes given to i and not acknowledged on it, plus the buffers' overhead (`sk_wmem_queued`); srtt_i:
+//!   smoothed round-trip time, ms.
+//! * BW_i: bandwidth, bytes/s. A window is acknowledged in a round trip, so this is the cwnd_i/RTT_i of DPSAF §II.
+//! * cwnd_i: congestion window, segments; MSS_i: data bytes of a full segment.
 //!
 //! # Source
 //!
@@ -27,11 +29,12 @@
 //! # Deviations
 //!
 //! * DPSAF says that this scheduler also chooses which packet to take from the shared send buffer. The kernel takes the
-//!   first segment of the queue, and gives one that is sent again to a subflow that has not carried it. The first is
-//!   the same here; the second is the connection's reinjection, which works under every scheduler. We found no other
-//!   choice in the kernel's code.
-//! * The kernel measures in whole jiffies, and over more than one window where one takes less than a jiffy.
-//! * Subflows in Loss are asked only if all are in Loss.
+//!   first segment of the queue, and gives a segment that is sent again to a subflow that has not carried it. The first
+//!   rule holds here too; the second is the connection's reinjection, which works under every scheduler. The kernel's
+//!   code shows no other choice.
+//! * The kernel measures time in whole jiffies. If a window takes less than a jiffy, it measures over more than one
+//!   window.
+//! * Subflows in loss recovery after a timeout are used if all are in it.
 
 use super::bas::window_rate;
 use pathweave_proto::SubflowId;
@@ -55,7 +58,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     since: Option<Instant>,
-    /// Bytes acknowledged since, and those of the window at that time.
+    /// Bytes acknowledged since then, and the bytes of the window at that time.
     bytes: u64,
     window: u64,
     /// Bytes per second; 0 before the first measurement.
@@ -78,7 +81,7 @@ impl Measured {
     }
 }
 
-/// Soonest at the peer.
+/// The subflow that delivers a segment first.
 #[derive(Debug, Default)]
 pub struct LinuxEarly {
     measured: [Measured; SubflowId::MAX_SUBFLOWS],
@@ -86,11 +89,11 @@ pub struct LinuxEarly {
 
 impl LinuxEarly {
     fn bandwidth(&self, s: &SubflowView) -> f64 {
-        // Beyond what there are places for there is the same by another way.
+        // A subflow whose identifier is too large for the array has the rate of its window.
         self.measured.get(s.id.index()).map_or_else(|| window_rate(s), |m| m.bandwidth)
     }
 
-    /// Seconds until a segment given to `s` now is at the peer; nothing where that is not known.
+    /// Seconds until a segment given to `s` now is at the peer; `None` if the bandwidth is not known.
     fn time_to_peer(&self, s: &SubflowView) -> Option<f64> {
         let bandwidth = self.bandwidth(s);
         (bandwidth > 0.0).then(|| s.queue.memory as f64 / bandwidth + s.rtt.smoothed_or_zero().as_secs_f64())
@@ -142,7 +145,7 @@ mod tests {
     use pathweave_proto::scheduler::testing::{Bench, MSS, seg, sub};
     use pathweave_units::Duration;
 
-    /// With these bandwidths, segments per second.
+    /// A scheduler that has measured these bandwidths, segments per second.
     fn with<const N: usize>(segments_per_second: [u64; N]) -> LinuxEarly {
         let mut scheduler = LinuxEarly::default();
         for (m, rate) in scheduler.measured.iter_mut().zip(segments_per_second) {
@@ -151,8 +154,8 @@ mod tests {
         scheduler
     }
 
-    /// 200/s at 20 ms, 100/s at 40 ms: 20 + 5·n against 40 + 10·m ms. The first gets 4 until it is at 40, where ties go to the
-    /// first; from then on it gets two for each one of the other.
+    /// 200/s at 20 ms and 100/s at 40 ms: the times are 20 + 5·n and 40 + 10·m ms. The first subflow gets 4 segments
+    /// until it is at 40 ms too; ties go to the first. From then on it gets two segments for each one of the other.
     #[test]
     fn data_goes_in_proportion_to_bandwidth_once_the_round_trip_times_are_even() {
         let mut bench = Bench::new([sub(0).rtt(20).cwnd(100), sub(1).rtt(40).cwnd(100)]).write(30);
@@ -183,7 +186,8 @@ mod tests {
         assert_eq!(bench.run(&mut with([200, 100])), [(0, 3..10)], "unless all do");
     }
 
-    /// A window of 10 segments: its time runs from the first acknowledgement; 4, 4 and 4 more in 60 ms are 200/s.
+    /// The window has 10 segments. The time runs from the first acknowledgement; 4, 4 and 4 more segments in 60 ms are
+    /// 200/s.
     #[test]
     fn bandwidth_is_measured_over_a_window() {
         let mut bench = Bench::new([sub(0)]);

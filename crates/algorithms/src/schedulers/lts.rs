@@ -2,18 +2,18 @@
 //!
 //! # What it does
 //!
-//! Each segment goes to the subflow with the lowest ratio of round-trip time to room in its window: a slow subflow with
-//! much room can win against a fast one that is nearly full. So each subflow keeps some of its window free as long as
-//! it can.
+//! Each segment goes to the subflow with the lowest ratio of round-trip time to free room in its window. A slow subflow
+//! with much room can win against a fast one that is nearly full. So the load is spread before a window is full, and
+//! each subflow keeps some of its window free as long as possible.
 //!
 //! # Formula
 //!
 //! ```text
-//! i = arg min srtt_i / (cwnd_i − in_flight_i − unsent_i)        over the i where the divisor is positive
+//! i = arg min srtt_i / (cwnd_i − in_flight_i − unsent_i)        over the i whose divisor is positive
 //! ```
 //!
-//! * srtt_i: smoothed round-trip time, ms; cwnd_i: congestion window; in_flight_i: sent and thought to be in the
-//!   network; unsent_i: given to i and not yet sent; all three in segments.
+//! * srtt_i: smoothed round-trip time, ms; cwnd_i: congestion window; in_flight_i: sent and believed to be in the
+//!   network; unsent_i: given to i and not yet sent; the last three in segments.
 //!
 //! # Source
 //!
@@ -22,9 +22,9 @@
 //!
 //! # Deviations
 //!
-//! * The paper falls back to `minrtt` when no space is positive; `minrtt` too uses only subflows with room, so
-//!   nothing is sent then.
-//! * Subflows without a round-trip time sample come last, in order of the names.
+//! * If no subflow has room, the paper falls back to `minrtt`. But `minrtt` uses only subflows with room too, so
+//!   nothing is sent.
+//! * Subflows without a round-trip time sample come last, in the order of identifiers.
 
 use super::minrtt;
 use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
@@ -68,8 +68,8 @@ mod tests {
 
     #[test]
     fn time_and_space_weigh_equally() {
-        // 20/10 = 2 and 100/10 = 10: the fast one until 20/n > 10, that is down to a space of 1; 20/2 = 10 ties and
-        // goes to the first.
+        // 20/10 = 2 against 100/10 = 10: the fast one gets data until 20/n > 10, that is until it has room for 1. The
+        // tie at 20/2 = 10 goes to the first.
         let mut bench = Bench::new([sub(0).rtt(20), sub(1).rtt(100)]).write(100);
         assert_eq!(bench.run_for(&mut Lts, 11), [(0, 0..9), (1, 9..11)]);
     }

@@ -2,17 +2,17 @@
 //!
 //! # What it does
 //!
-//! Each segment goes to the subflow with the most room in its congestion window. Under bulk load all windows are
-//! full, and the subflow that was acknowledged last sends. While there is room, the load is spread over all subflows,
-//! fast and slow, and delay does not matter.
+//! Each segment goes to the subflow with the most free room in its congestion window. Delay does not matter: while
+//! there is room, the load is spread over fast and slow subflows alike. In a bulk transfer all windows are full, and
+//! the subflow sends that got an acknowledgement last.
 //!
 //! # Formula
 //!
 //! ```text
-//! i = arg max (cwnd_i − in_flight_i − unsent_i)        over the i where that is positive; ties to the lower srtt_i
+//! i = arg max (cwnd_i − in_flight_i − unsent_i)        over the i whose value is positive; ties to the lower srtt_i
 //! ```
 //!
-//! * cwnd_i: congestion window; in_flight_i: sent and thought to be in the network; unsent_i: given to i and not yet
+//! * cwnd_i: congestion window; in_flight_i: sent and believed to be in the network; unsent_i: given to i and not yet
 //!   sent; all in segments. srtt_i: smoothed round-trip time.
 //!
 //! # Source
@@ -22,8 +22,8 @@
 //!
 //! # Deviations
 //!
-//! * The paper falls back to `minrtt` when no space is positive; `minrtt` too uses only subflows with room, so
-//!   nothing is sent then.
+//! * If no subflow has room, the paper falls back to `minrtt`. But `minrtt` uses only subflows with room too, so
+//!   nothing is sent.
 
 use super::minrtt;
 use core::cmp::Reverse;

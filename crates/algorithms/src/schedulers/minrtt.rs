@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //!
-//! Of the subflows whose congestion window has room, the one with the lowest smoothed round-trip time carries the next
-//! data until its window is full, then the one with the next lowest. Only delay counts. Losses do not matter, and
-//! neither does how long the receiver must hold data that arrives before a slower subflow's data. Backups are used only
+//! Among the subflows whose congestion window has room, the one with the lowest smoothed round-trip time carries the
+//! next data. When its window is full, the one with the next lowest follows. Only delay counts: the rule ignores
+//! losses, and how long the receiver must hold data that arrives before a slower subflow's data. Backups are used only
 //! while there is no other subflow.
 //!
 //! # Formula
@@ -15,8 +15,8 @@
 //! send the next free_i · MSS_i bytes of the stream on i
 //! ```
 //!
-//! * cwnd_i, in_flight_i: congestion window and how much of it is in flight, segments; unsent_i: given to i and not yet
-//!   sent, segments.
+//! * cwnd_i: congestion window; in_flight_i: sent and believed to be in the network; unsent_i: given to i and not yet
+//!   sent; all in segments.
 //! * srtt_i: smoothed round-trip time, ms; MSS_i: data bytes of a full segment.
 //!
 //! # Source
@@ -25,12 +25,12 @@
 //!
 //! # Deviations
 //!
-//! * All that the window lets out is given in one decision. Nothing that the rule reads can change before that is
-//!   sent, so the result is that of one decision for each segment.
-//! * Lockout: a subflow that carries nothing measures nothing. If the receive window is no larger than what one path
-//!   takes, a subflow that was slow once is not tried again, even if it would be the faster one by now.
-//! * A subflow without a round-trip time sample comes after those with one, in order of the names; equal round-trip
-//!   times keep that order too.
+//! * One decision assigns as much as the window has room for. Until that is sent, nothing that the rule reads can
+//!   change, so the result is the same as with one decision for each segment.
+//! * Lockout: a subflow that carries nothing has no new round-trip time samples. If the receive window is no larger
+//!   than what one path takes, a subflow that was slow once is not tried again, even if it has become the faster one.
+//! * A subflow without a round-trip time sample comes after those with one. Subflows without a sample, or with equal
+//!   round-trip times, keep the order of their identifiers.
 
 use core::ops::Range;
 use pathweave_proto::DataSeq;
@@ -52,17 +52,18 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
 #[derive(Debug, Default)]
 pub struct MinRtt;
 
-/// What `minrtt` orders by; ties keep the order of the names.
+/// The key by which `minrtt` orders subflows; ties keep the order of the identifiers.
 pub(crate) fn key(s: &SubflowView) -> Duration {
     s.rtt.smoothed.unwrap_or(Duration::MAX)
 }
 
-/// The subflow that `minrtt` takes.
+/// The subflow that `minrtt` chooses, if any has room.
 pub(crate) fn pick<'v>(view: &'v View<'_>) -> Option<&'v SubflowView> {
     view.candidates().filter(|s| s.has_space()).min_by_key(|s| key(s))
 }
 
-/// The subflow that the out-of-tree kernel's default scheduler takes: none that a timeout has sent into loss recovery.
+/// The subflow that the out-of-tree kernel's default scheduler chooses: like `minrtt`, but never a subflow that is in
+/// loss recovery after a timeout.
 pub(crate) fn pick_outside_loss<'v>(view: &'v View<'_>) -> Option<&'v SubflowView> {
     view.candidates().filter(|s| s.has_space() && s.window.phase != Phase::Loss).min_by_key(|s| key(s))
 }
@@ -74,7 +75,7 @@ pub(crate) fn decide(view: &View<'_>) -> Decision {
     assign(s, range)
 }
 
-/// Gives `range` to `s` for the reason of `minrtt`.
+/// Assigns `range` to `s`, with `minrtt`'s reason.
 pub(crate) fn assign(s: &SubflowView, range: Range<DataSeq>) -> Decision {
     let reason = Reason::new("lowest srtt with window space: {srtt_ms}, window space {window_space}")
         .with("srtt_ms", s.rtt.smoothed_or_zero().as_secs_f64() * 1e3)
@@ -104,8 +105,8 @@ mod tests {
         assert_eq!(bench.decide(&mut MinRtt), Decision::no_space());
     }
 
-    /// EVAL Fig. 2: windows of 10, round trips of 10 and 20 ms, 11 packets: the last one goes on the slow path and takes as
-    /// long as two rounds of the fast one.
+    /// EVAL Fig. 2: windows of 10 packets, round trips of 10 and 20 ms, 11 packets. The last packet goes to the slow
+    /// path and takes as long as two rounds of the fast one.
     #[test]
     fn eval_figure_2_eleven_packets() {
         let mut bench = Bench::new([sub(0).rtt(10), sub(1).rtt(20)]).write(11);

@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //!
-//! Each segment goes to the subflow on which it should arrive first, and queues there when the window is full: a full
-//! fast subflow still wins against an idle slow one as long as waiting there takes less time. What is queued on a
-//! subflow stays there, even if the estimate turns out wrong, for example after a loss.
+//! Each segment goes to the subflow on which it should arrive first. If that subflow's window is full, the segment
+//! queues there: a full fast subflow still wins against an idle slow one as long as waiting there takes less time.
+//! Queued segments stay on their subflow, even if the estimate turns out wrong, for example after a loss.
 //!
 //! # Formula
 //!
@@ -17,7 +17,7 @@
 //! * wait_i: round trips until the segment can be sent; T_i: time until it arrives, ms; srtt_i: smoothed round-trip
 //!   time, ms.
 //! * unsent_i: given to i and not yet sent ("not yet sent" in the paper); unacked_i: sent and not acknowledged;
-//!   cwnd_i: all in segments.
+//!   cwnd_i: congestion window; all in segments.
 //!
 //! # Source
 //!
@@ -28,7 +28,7 @@
 //!
 //! * The paper's floor is negative while the window has room, which would favour the slowest subflow. Its text says
 //!   that a segment then arrives after about RTT/2, so the wait is at least 0 here.
-//! * A subflow without send-buffer space is not available. Ties keep the order of the names; subflows without a
+//! * A subflow without space in its send buffer gets nothing. Ties keep the order of identifiers; subflows without a
 //!   round-trip time sample come last.
 
 use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
@@ -43,17 +43,18 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |_| Ok(Box::new(Otias)),
 };
 
-/// Earliest arrival, as the papers have it.
+/// Earliest arrival, by the papers' rule.
 #[derive(Debug, Default)]
 pub struct Otias;
 
-/// Round trips that a segment waits on `s` before it is sent, as in BLEST Alg. 2 line 3.
+/// The round trips that a segment waits on `s` before it is sent (BLEST Alg. 2 line 3).
 fn rtt_to_wait(s: &SubflowView) -> i64 {
     let can_be_sent = i64::from(s.window.cwnd) - i64::from(s.window.unacked);
     (i64::from(s.queue.unsent) - can_be_sent).div_euclid(i64::from(s.window.cwnd.max(1))).max(0)
 }
 
-/// Picks by earliest arrival among the `available`, given the round trips that a segment waits.
+/// Assigns a segment to the `available` subflow with the earliest arrival. `rtt_to_wait` gives the round trips that the
+/// segment waits.
 pub(crate) fn decide(
     view: &View<'_>,
     available: impl Fn(&SubflowView) -> bool,
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_fast_subflow_queues_until_the_slow_one_is_as_early() {
-        // Fast: 0.5, 1.5, 2.5 · 20 ms = 10, 30, 50 ms. Slow: 50 ms. The tie goes to the first.
+        // The fast one has 0.5, 1.5, 2.5 · 20 ms = 10, 30, 50 ms, the slow one 50 ms. The tie goes to the first.
         let mut bench = Bench::new([sub(0).rtt(20).cwnd(10), sub(1).rtt(100).cwnd(10)]).write(1000);
         let first = bench.run_for(&mut Otias, 41);
         assert_eq!(first, [(0, 0..40), (1, 40..41)]);

@@ -2,11 +2,11 @@
 //!
 //! # What it does
 //!
-//! As with [`super::otias`], each segment goes to the subflow on which it should arrive first, and queues there when
-//! the window is full. The port rounds the wait up: a segment that no longer fits the window waits for a whole round
-//! trip. By the paper's rule it would not wait until a second window is queued. So slower subflows are used earlier.
-//! The port counts segments in flight, not all unacknowledged ones: those that were lost or arrived out of order leave
-//! room. After a timeout a subflow gets nothing new until the loss is repaired.
+//! As with [`super::otias`], each segment goes to the subflow on which it should arrive first, and queues there if the
+//! window is full. The port rounds the wait up: a segment that does not fit the window counts as waiting for a whole
+//! round trip. By the paper's rule it has no wait until a second window is queued. So the port uses slower subflows
+//! earlier. It counts segments in flight, not all unacknowledged ones: segments that were lost or arrived out of order
+//! leave room. After a timeout a subflow gets nothing new until the loss is repaired.
 //!
 //! # Formula
 //!
@@ -20,8 +20,8 @@
 //!
 //! * wait_i: round trips until the segment can be sent; T_i: time until it arrives, ms; srtt_i: smoothed round-trip
 //!   time, ms.
-//! * unsent_i: given to i and not yet sent; in_flight_i: sent and neither acknowledged, also out of order, nor lost;
-//!   cwnd_i: all in segments.
+//! * unsent_i: given to i and not yet sent; in_flight_i: sent, not acknowledged (in order or by SACK), and not lost;
+//!   cwnd_i: congestion window; all in segments.
 //!
 //! # Source
 //!
@@ -30,11 +30,11 @@
 //!
 //! # Deviations
 //!
-//! * A subflow without send-buffer space is not available. The port has no such limit, but passes over a subflow whose
-//!   driver's queue is full.
-//! * Ties keep the order of the names, where the port takes the newest subflow; subflows without a round-trip time
-//!   sample come last.
-//! * The port's own opportunistic retransmission, which is off unless asked for, is the connection's `pr` here.
+//! * A subflow without space in its send buffer gets nothing. The port has no such limit, but skips a subflow if its
+//!   network driver's queue is full.
+//! * Ties keep the order of identifiers; the port takes the newest subflow. Subflows without a round-trip time sample
+//!   come last.
+//! * The port's own opportunistic retransmission, which is off by default, is the connection's `pr` here.
 
 use super::otias;
 use pathweave_proto::congestion::Phase;
@@ -64,7 +64,7 @@ fn rtt_to_wait(s: &SubflowView) -> i64 {
 
 impl Scheduler for OtiasKernel {
     fn decide(&mut self, view: &View<'_>) -> Decision {
-        // A single subflow is only asked whether its window has room.
+        // A single subflow is used whenever its window has room, as in the port.
         let alone = view.subflows.len() == 1;
         let has_room = |s: &SubflowView| if alone { s.has_space() } else { s.queue.space > 0 };
         otias::decide(view, |s| s.window.phase != Phase::Loss && has_room(s), rtt_to_wait)
@@ -89,7 +89,8 @@ mod tests {
         }
     }
 
-    /// Of 15 unacknowledged, 8 arrived out of order or are lost: 7 are in flight, and three more fit.
+    /// 15 segments are unacknowledged. 8 of them arrived out of order or are lost, so 7 are in flight and three more
+    /// fit.
     #[test]
     fn what_is_out_of_order_or_lost_leaves_room() {
         let mut s = sub(0).0;
@@ -100,7 +101,7 @@ mod tests {
         }
     }
 
-    /// A window of 10 with 25 in flight, as after a loss: free is 0, not −15.
+    /// After a loss a window of 10 may have 25 segments in flight: free is then 0, not −15.
     #[test]
     fn a_window_that_shrank_below_what_is_in_flight_has_no_room_and_no_debt() {
         let mut s = sub(0).0;
@@ -129,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_slow_subflow_is_used_a_window_earlier_than_in_the_paper() {
-        // Fast: 10, then 30, then 50 ms; slow: 50 ms.
+        // The fast one has 10, then 30, then 50 ms, the slow one 50 ms.
         let mut bench = Bench::new([sub(0).rtt(20).cwnd(10), sub(1).rtt(100).cwnd(10)]).write(1000);
         assert_eq!(bench.run_for(&mut OtiasKernel, 31), [(0, 0..30), (1, 30..31)]);
     }

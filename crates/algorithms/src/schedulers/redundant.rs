@@ -2,21 +2,22 @@
 //!
 //! # What it does
 //!
-//! Each subflow sends the whole stream, beginning with the next byte that it has not carried itself. It skips what
-//! was acknowledged meanwhile, so a slow subflow jumps forward to what is still missing. The receiver has each byte
-//! as soon as the first copy arrives, but only the capacity of one path is used. Backups are used only while there is
-//! no other subflow.
+//! Each subflow sends the whole stream: always the next byte that it has not carried itself. It skips data that has
+//! been acknowledged meanwhile, so a slow subflow jumps forward to data that is still missing. The receiver has each
+//! byte as soon as the first copy arrives, but only the capacity of one path is used. Backups are used only while there
+//! is no other subflow.
 //!
 //! # Formula
 //!
 //! ```text
 //! next_i = first byte ≥ first_unacked that i does not carry
-//! i      = arg min srtt_i  over the i with room whose next_i is in the send window
+//! i      = arg min srtt_i  over the i with room whose next_i is inside the send window
 //! send free_i · MSS_i bytes from next_i on i
 //! ```
 //!
 //! * first_unacked: first byte of the stream without a DATA_ACK; srtt_i: smoothed round-trip time, ms.
-//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments; MSS_i: data bytes of a full segment.
+//! * free_i = cwnd_i − in_flight_i − unsent_i, segments; unsent_i: given to i and not yet sent; MSS_i: data bytes of a
+//!   full segment.
 //!
 //! # Source
 //!
@@ -24,8 +25,8 @@
 //!
 //! # Deviations
 //!
-//! * A subflow's place is found in the send map, not kept here: the connection says what a subflow carries, even after
-//!   a reinjection or when a subflow's name is used again.
+//! * A subflow's place in the stream is not stored, but found in the connection's send map. That map says what a
+//!   subflow carries, even after a reinjection, or if a subflow's identifier is used again.
 
 use super::minrtt;
 use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};
@@ -40,7 +41,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |_| Ok(Box::new(Redundant)),
 };
 
-/// Everything everywhere.
+/// Every byte on every subflow.
 #[derive(Debug, Default)]
 pub struct Redundant;
 

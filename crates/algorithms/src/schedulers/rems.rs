@@ -2,10 +2,11 @@
 //!
 //! # What it does
 //!
-//! Paths are sorted by when a segment would arrive. The fastest continues with the next data of the stream. A slower
-//! one starts behind a gap, the redundant error, which is as large as what the faster ones sent during its last
-//! round, because they will send as much in the next. Until its first data is acknowledged, a path repeats data that
-//! is on its way, so that nothing depends on a path that is not known yet.
+//! Paths are sorted by the time at which a segment would arrive on them. The first path continues with the next data of
+//! the stream. A slower one leaves a gap to the faster ones and takes the data behind it. The size of the gap, the
+//! redundant error, is what the faster paths sent during the slower one's last round: they will send as much in its
+//! next round. Until its first data is acknowledged, a path only repeats data that is in flight, so that nothing
+//! depends on a path that is not known yet.
 //!
 //! # Formula
 //!
@@ -13,22 +14,24 @@
 //! C_i   = cwnd_i − unacked_i                                                        (eq. 1)
 //! AT_i  = (max(0, (unsent_i − C_i)/cwnd_i) + 1/2) · srtt_i                     (eqs. 2, 3)
 //! sort by AT_i, ties to the larger cwnd_i                                           (Alg. 1)
-//! fastest:  from the first unassigned byte, all that its window lets out       (eqs. 4, 5)
+//! fastest:  sends its free window from the first unassigned byte on            (eqs. 4, 5)
 //! slower s, when the first data of its round is acknowledged:
 //!   error=sent (our reading):
-//!           red_error_s = bytes that the paths before it sent during the round
-//!           start_s     = the byte behind red_error_s unassigned bytes
+//!           red_error_s = bytes that the paths before s in the order sent during the round
+//!           start_s     = the byte after red_error_s unassigned bytes
 //!   error=printed, p the path before s, in packets of MSS_s:
 //!           red_error_s = start_s − end_p                                            (eq. 8)
 //!           start_s     = max(first unassigned, start_p + |red_error_s| + 1)         (eq. 6)
-//!           it sends all that its window lets out from start_s on                   (eq. 7)
-//! phases:   redundant until s's first acknowledgement (red_error = −1): repeats what is out
-//!           overambitious while unassigned data lies before its range, else round-robin
+//!   s sends its free window from start_s on                                         (eq. 7)
+//! phases of s:  redundant until its first acknowledgement (red_error = −1): repeats data in flight
+//!               overambitious while there is unassigned data before its range, else round-robin
 //! ```
 //!
-//! * cwnd, unacked (sent, not acknowledged), unsent (given, not yet sent): segments; srtt: smoothed round-trip time,
-//!   ms; AT: ms; red_error: bytes.
-//! * end_p: the last packet that p was given before the round ends; start_p: the first that it is given after that.
+//! * C_i: room in the window; AT_i: time until a segment would arrive on i, ms; srtt: smoothed round-trip time, ms.
+//! * cwnd: congestion window; unacked: sent and not acknowledged; unsent: given and not yet sent; all in segments.
+//!   red_error: bytes.
+//! * end_p: the last packet that p was given before the round ends; start_p: the first packet that it is given after
+//!   that.
 //!
 //! # Source
 //!
@@ -36,23 +39,24 @@
 //!
 //! # Deviations
 //!
-//! * Eq. 3 has no half round trip. Without it, data on an idle path would arrive at once, whatever the delay.
-//! * Eq. 5 adds what is in flight where eq. 1 subtracts it: the end is start + (cwnd − in flight) − 1. Eq. 7 is missing
-//!   in the text; here it is the same with the path's own values.
-//! * Nothing is queued on a path here, so the wait of eq. 2 is zero unless more is unacknowledged than the window
-//!   holds, as in a recovery. Otherwise Alg. 1 sorts by round-trip time.
-//! * The default follows the prose of §4.3.2 instead of eq. 8: there the error is how much more the fast path can send.
-//!   Both give the 11 of the worked example: 5 + 5 + 1, and as printed 6 + |1 − 5| + 1. After that, eq. 8 measures by
-//!   how much the last range missed its aim, not how far ahead the next one must begin. After a range that began just
-//!   behind the fast path's end, the next one is to begin two packets behind the fast path's start, and so just follows
-//!   its window. `error=printed` does that.
-//! * With `error=sent` the gap counts unassigned bytes, so that data behind it that is already on its way does not
-//!   shrink it. What is sent at the very moment a round begins belongs to that round.
+//! * The half round trip in AT_i is ours. By eq. 3 as printed, data on an idle path would arrive at once, whatever the
+//!   delay.
+//! * Eq. 5 as printed adds the data in flight, but eq. 1 subtracts it. Here the end is start + (cwnd − in flight) − 1.
+//!   Eq. 7 is missing in the text; here it is the same with the path's own values.
+//! * Nothing is queued on a path here, so the wait of eq. 2 is zero, unless more data is unacknowledged than the window
+//!   holds, as in a recovery. So Alg. 1 normally sorts by round-trip time.
+//! * The default follows the prose of §4.3.2 instead of eq. 8: in the prose, the error is how much more the fast path
+//!   can send. Both give the 11 of the worked example: 5 + 5 + 1 by the prose, 6 + |1 − 5| + 1 by eq. 8. In later
+//!   rounds eq. 8 measures by how much the last range missed its aim, not how far ahead the next range must begin. If
+//!   the last range began right behind the fast path's end, eq. 8 lets the next one begin two packets behind the fast
+//!   path's start, so that it overlaps the fast path's next window. `error=printed` does that.
+//! * With `error=sent` the gap counts unassigned bytes, so that data behind the gap which is already in flight does not
+//!   shrink it. Data that is sent at the very moment at which a round begins belongs to that round.
 //! * A round ends with the acknowledgement of the first data given in it. On a path that carries nothing it ends after
-//!   a round trip, so that a path that finds no data behind its gap asks again, and takes over when the faster ones
-//!   have stalled.
+//!   a round trip. So a path that has found no data behind its gap tries again, and takes over if the faster ones have
+//!   stalled.
 //! * Each path has a redundant phase of its own, because paths join after the connection has started. Faster paths
-//!   ignore what is repeated in it.
+//!   ignore the data that is repeated in it.
 //! * A path without a round-trip time sample comes last.
 
 use arrayvec::ArrayVec;
@@ -87,31 +91,33 @@ const FASTEST: &str = "first to arrive, after {arrival_ms}: the next of the stre
 const AHEAD: &str = "overambitious phase: {ahead_bytes} ahead, by a redundant error of {red_error_bytes}";
 const IN_TURN: &str = "round-robin phase: right behind the faster paths' data";
 
-/// From one acknowledgement of a path's data to that of what was sent first after it.
+/// A path's round: from the acknowledgement that ends the last round to the acknowledgement of the first data that is
+/// sent after it.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     began: Instant,
-    /// The first byte given in it.
+    /// The first byte given to the path in the round.
     first: Option<DataSeq>,
-    /// The paths before it in the order, and the bytes that they had sent when it began.
+    /// The paths before this one in the order, and the bytes that they had sent when the round began.
     faster: SubflowSet,
     sent_before: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Path {
-    /// Bytes given to it, and those of them given at `last_given`.
+    /// Bytes given to the path in all, the time at which it was given data last, and the bytes given at that time.
     sent: u64,
     last_given: Instant,
     sent_at_last: u64,
-    /// The first byte given at `last_given`, the end of what was given last, and the same before `last_given`.
+    /// The first byte given at `last_given`, the end of the data given last, and the end of the data given before
+    /// `last_given`.
     first_at_last: DataSeq,
     end: DataSeq,
     end_before_last: DataSeq,
     round: Option<Round>,
-    /// The redundant error after its last round, bytes; nothing while in the redundant phase.
+    /// The redundant error after the last round, bytes; `None` in the redundant phase.
     error: Option<u64>,
-    /// Where its ranges begin (eq. 6).
+    /// The byte from which the path takes data (eq. 6).
     start: DataSeq,
 }
 
@@ -121,7 +127,7 @@ impl Path {
         if self.last_given == now { self.sent - self.sent_at_last } else { self.sent }
     }
 
-    /// Where what was given before `now` ends.
+    /// The end of the data that was given before `now`.
     fn end_until(&self, now: Instant) -> DataSeq {
         if self.last_given == now { self.end_before_last } else { self.end }
     }
@@ -138,17 +144,17 @@ impl Path {
     }
 }
 
-/// Redundant error.
+/// The redundant-error scheduler.
 #[derive(Debug, Default)]
 pub struct Rems {
     paths: [Path; SubflowId::MAX_SUBFLOWS],
-    /// Eqs. 6 and 8 as they are printed.
+    /// Whether eqs. 6 and 8 are used as they are printed (`error=printed`).
     printed: bool,
 }
 
 type Sorted<'v> = ArrayVec<&'v SubflowView, { SubflowId::MAX_SUBFLOWS }>;
 
-/// Eqs. 1 to 3, seconds.
+/// AT of `s` by eqs. 1 to 3, seconds.
 fn arrival_time(s: &SubflowView) -> f64 {
     let Some(srtt) = s.rtt.smoothed else { return f64::INFINITY };
     let capacity = f64::from(s.window.cwnd) - f64::from(s.window.unacked);
@@ -156,10 +162,10 @@ fn arrival_time(s: &SubflowView) -> f64 {
     (rounds.max(0.0) + 0.5) * srtt.as_secs_f64()
 }
 
-/// Alg. 1.
+/// The paths in the order of Alg. 1.
 fn sorted<'v>(view: &'v View<'_>) -> Sorted<'v> {
     let mut paths: Sorted<'v> = view.candidates().take(SubflowId::MAX_SUBFLOWS).collect();
-    // Not the stable sort, which allocates.
+    // The stable sort would allocate.
     paths.sort_unstable_by(|a, b| {
         let tie = || (Reverse(a.window.cwnd), a.id).cmp(&(Reverse(b.window.cwnd), b.id));
         arrival_time(a).total_cmp(&arrival_time(b)).then_with(tie)
@@ -167,7 +173,7 @@ fn sorted<'v>(view: &'v View<'_>) -> Sorted<'v> {
     paths
 }
 
-/// The place behind the first `gap` unassigned bytes, also when so many are not written yet.
+/// The place behind the first `gap` unassigned bytes. If fewer are written, it is beyond the end of the written data.
 fn behind(view: &View<'_>, gap: u64) -> DataSeq {
     let mut left = gap;
     for range in view.queue.unassigned() {
@@ -180,7 +186,8 @@ fn behind(view: &View<'_>, gap: u64) -> DataSeq {
     view.queue.written_end() + left
 }
 
-/// What the fastest path takes: the first range that nobody carries but paths in the redundant phase.
+/// The data that the fastest path takes next: the first range that is carried by no path, or only by paths in the
+/// redundant phase.
 fn next_of_fastest(view: &View<'_>, id: SubflowId, redundant: SubflowSet) -> Option<Range<DataSeq>> {
     let unassigned = view.queue.first_unassigned();
     if redundant.is_empty() {
@@ -198,7 +205,7 @@ fn next_of_fastest(view: &View<'_>, id: SubflowId, redundant: SubflowSet) -> Opt
 }
 
 impl Rems {
-    /// With eqs. 6 and 8 as they are `printed`, or by what the faster paths sent.
+    /// `printed`: whether eqs. 6 and 8 are used as they are printed, instead of what the faster paths sent.
     pub fn new(printed: bool) -> Self {
         Rems { printed, ..Rems::default() }
     }
@@ -220,7 +227,7 @@ impl Rems {
         Round { began: view.now, first: None, faster, sent_before: self.sent_until(faster, view.now) }
     }
 
-    /// Eq. 8, then eq. 6 for the next round.
+    /// Ends a round of path `id`: computes the error (eq. 8) and the start for the next round (eq. 6).
     fn end_round(&mut self, view: &View<'_>, id: SubflowId) {
         let Some(ended) = self.path(id).round else { return };
         let round = self.new_round(view, id);
@@ -233,14 +240,15 @@ impl Rems {
         (path.round, path.error, path.start) = (Some(round), Some(error), start);
     }
 
-    /// The error, and where the next range begins.
+    /// The error and the next start with `error=sent`.
     fn by_what_was_sent(&self, view: &View<'_>, ended: &Round, next: &Round) -> (u64, DataSeq) {
         let error = self.sent_until(ended.faster, view.now).saturating_sub(ended.sent_before);
         let sent_now: u64 = next.faster.iter().map(|f| self.path(f).sent).sum::<u64>() - next.sent_before;
         (error, behind(view, error.saturating_sub(sent_now)))
     }
 
-    /// The same by eqs. 8 and 6, whose ends are the last packet, not what follows it. `first`: start_s of the last round.
+    /// The error and the next start with `error=printed`, by eqs. 8 and 6. In these equations an end is the last
+    /// packet, not the byte after it. `first` is start_s of the last round.
     fn as_printed(&self, view: &View<'_>, id: SubflowId, first: Option<DataSeq>) -> (u64, DataSeq) {
         let own = self.path(id);
         let next = view.queue.first_unassigned().map_or(view.queue.written_end(), |range| range.start);
@@ -249,7 +257,8 @@ impl Rems {
         let Some(before) = rank.checked_sub(1).and_then(|rank| paths.get(rank)) else { return (0, next) };
         let mss = paths.get(rank).map_or(1, |s| u64::from(s.mss.max(1)));
         let p = self.path(before.id);
-        // Eq. 4 for the fastest, which may have been served already now; eq. 6 for the others.
+        // start_p is eq. 4 for the fastest path, which may have been given data at this time already, and eq. 6 for
+        // others.
         let start_p = match (rank, p.last_given == view.now) {
             (1, false) => next,
             (1, true) => p.first_at_last,
@@ -260,7 +269,7 @@ impl Rems {
         (error, (start_p + error + mss).max(next))
     }
 
-    /// When the round of a path that carries nothing is over.
+    /// The time at which the round of a path that carries nothing ends; `None` if the path carries data.
     fn idle_round_ends(&self, s: &SubflowView) -> Option<Instant> {
         let round = self.path(s.id).round.filter(|_| s.window.unacked + s.queue.unsent == 0)?;
         Some(round.began + s.rtt.smoothed?)
@@ -341,7 +350,7 @@ impl Scheduler for Rems {
             }
             Event::SubflowUp(id) | Event::SubflowDown(id) => {
                 if let Some(path) = self.paths.get_mut(id.index()) {
-                    // What it sent stays counted: others' rounds refer to it.
+                    // The count of bytes sent stays, because the rounds of other paths refer to it.
                     *path = Path { sent: path.sent, ..Path::default() };
                 }
             }

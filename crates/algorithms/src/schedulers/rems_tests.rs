@@ -7,7 +7,7 @@ fn ms(n: u64) -> Instant {
     Instant::from_millis(n)
 }
 
-/// The subflow's oldest `range`, in segments from 0, is acknowledged.
+/// Acknowledges the subflow's oldest data, `range` in segments from 0.
 fn ack(bench: &mut Bench, scheduler: &mut dyn Scheduler, id: u8, range: Range<u64>) {
     bench.acked(id, (range.end - range.start) as u32);
     let data_ack = bench.map.first_unacked();
@@ -15,7 +15,7 @@ fn ack(bench: &mut Bench, scheduler: &mut dyn Scheduler, id: u8, range: Range<u6
     bench.event(scheduler, &Event::Acked { subflow: SubflowId(id), mappings: &mappings, data_ack, has_sack: false });
 }
 
-/// All decisions until it waits, with their rules; neighbouring ranges of one rule are joined.
+/// All decisions until the scheduler waits, with their rules. Neighbouring ranges of the same rule are joined.
 #[track_caller]
 fn rules(bench: &mut Bench, scheduler: &mut Rems) -> Vec<(u8, Range<u64>, &'static str)> {
     let mut all: Vec<(u8, Range<u64>, &'static str)> = Vec::new();
@@ -34,11 +34,11 @@ fn rules(bench: &mut Bench, scheduler: &mut Rems) -> Vec<(u8, Range<u64>, &'stat
 #[test]
 fn eqs_1_to_3_by_hand() {
     let at = |s: Sub| arrival_time(&s.0);
-    // An empty window, a full one, and one with half a window more out than it holds: T = 5/10.
+    // An empty window, a full one, and one with half a window too much in flight: the wait is 5/10.
     assert_eq!(at(sub(0).rtt(20)), 0.010);
     assert_eq!(at(sub(0).rtt(20).in_flight(10)), 0.010);
     assert_eq!(at(sub(0).rtt(20).in_flight(15)), 0.020);
-    // T = (20 − (10 − 10))/10.
+    // The wait is (20 − (10 − 10))/10.
     assert_eq!(at(sub(0).rtt(20).in_flight(10).unsent(20)), 0.050);
     assert_eq!(at(sub(0).no_rtt()), f64::INFINITY);
 }
@@ -50,8 +50,8 @@ fn alg_1_sorts_by_arrival_time_and_then_by_window() {
     assert_eq!(order, [3, 2, 1, 0]);
 }
 
-/// §4.3.2 and Fig. 19, corrected: windows of 2 and 3 that grow by one each round, the slow path's round trip two of the
-/// fast one's. Segments count from 0 here: the paper's 11 is 10.
+/// §4.3.2 and Fig. 19, corrected: windows of 2 and 3 that grow by one each round; the slow path's round trip is two of
+/// the fast one's. Segments count from 0 here, so the paper's 11 is 10.
 #[test]
 fn worked_example_five_and_five_and_one_is_eleven() {
     let mut bench = Bench::new([sub(1).rtt(10).cwnd(2), sub(2).rtt(20).cwnd(3)]).write(1000);
@@ -59,14 +59,14 @@ fn worked_example_five_and_five_and_one_is_eleven() {
     bench.now = ms(0);
     assert_eq!(rules(&mut bench, &mut rems), [(1, 0..2, REDUNDANT), (2, 0..3, REDUNDANT)]);
 
-    // "Sub-flow1 takes new packets 3, 4, 5", the first of which the other one has on its way.
+    // "Sub-flow1 takes new packets 3, 4, 5". The other path already has the first of them in flight.
     bench.now = ms(10);
     bench.map.acknowledge(seg(2));
     bench.sub(1).window.cwnd = 3;
     ack(&mut bench, &mut rems, 1, 0..2);
     assert_eq!(rules(&mut bench, &mut rems), [(1, 2..5, FASTEST)]);
 
-    // "Next 4 packets 6, 7, 8, 9", and "next packets from 11": four, as the window has grown.
+    // "Next 4 packets 6, 7, 8, 9", and "next packets from 11": four, because the window has grown.
     bench.now = ms(20);
     bench.map.acknowledge(seg(5));
     (bench.sub(1).window.cwnd, bench.sub(2).window.cwnd) = (4, 4);
@@ -75,7 +75,7 @@ fn worked_example_five_and_five_and_one_is_eleven() {
     assert_eq!(rems.path(SubflowId(2)).error, Some(5 * MSS));
     assert_eq!(rules(&mut bench, &mut rems), [(1, 5..9, FASTEST), (2, 10..14, AHEAD)]);
 
-    // Five more: the gap's last, then what follows the slow path's range.
+    // Five more: the last one of the gap, then the data behind the slow path's range.
     bench.now = ms(30);
     bench.map.acknowledge(seg(9));
     bench.sub(1).window.cwnd = 5;
@@ -83,8 +83,8 @@ fn worked_example_five_and_five_and_one_is_eleven() {
     assert_eq!(bench.run(&mut rems), [(1, 9..10), (1, 14..18)]);
 }
 
-/// Eqs. 6 and 8 as printed, packets from 1 on. At 20 ms: start₂ = 6 + |1 − 5| + 1 = 11, the same. At 40 ms the fast path
-/// ends at 18 and goes on with 19: 19 + |11 − 18| + 1 = 27, where it had sent nine.
+/// Eqs. 6 and 8 as printed, with packets counted from 1. At 20 ms start₂ = 6 + |1 − 5| + 1 = 11, as by the prose. At 40
+/// ms the fast path has reached 18 and continues with 19: start₂ = 19 + |11 − 18| + 1 = 27, although it had sent nine.
 #[test]
 fn worked_example_by_the_printed_equations() {
     let mut bench = Bench::new([sub(1).rtt(10).cwnd(2), sub(2).rtt(20).cwnd(3)]).write(1000);
@@ -117,9 +117,10 @@ fn worked_example_by_the_printed_equations() {
     assert_eq!(rules(&mut bench, &mut rems), [(1, 18..23, FASTEST), (2, 26..30, AHEAD)]);
 }
 
-/// The fast path sends 10 windows of 10 while the slow one sends 2. As printed, from 1 on: 101 + |1 − 100| + 1 = 201; the
-/// fast path fills 101 to 200 and goes on with 203: 203 + |201 − 200| + 1 = 205, which lies in the fast path's next window of
-/// 203 to 212. By what was sent it is 303.
+/// The fast path sends 10 windows of 10 while the slow one sends 2. Packets count from 1. As printed, the slow path
+/// starts at 101 + |1 − 100| + 1 = 201. The fast path fills 101 to 200 and continues with 203. Then the slow path
+/// starts at 203 + |201 − 200| + 1 = 205, inside the fast path's next window of 203 to 212. With `error=sent` it starts
+/// at 303.
 #[test]
 fn a_gap_that_was_right_is_followed_by_none_as_printed() {
     for (mut rems, aim, start) in [(Rems::new(true), 204, 212), (Rems::default(), 302, 302)] {
@@ -158,7 +159,7 @@ fn as_printed_it_keeps_the_rules_of_every_scheduler() {
     });
 }
 
-/// The order of acknowledgements at one time makes no difference.
+/// The order of acknowledgements that come at the same time makes no difference.
 #[test]
 fn the_slow_path_s_start_does_not_depend_on_who_is_acknowledged_first() {
     let mut bench = Bench::new([sub(1).rtt(10).cwnd(5), sub(2).rtt(10).cwnd(5)]).write(1000);
@@ -167,13 +168,13 @@ fn the_slow_path_s_start_does_not_depend_on_who_is_acknowledged_first() {
     bench.now += Duration::from_millis(10);
     bench.map.acknowledge(seg(5));
     ack(&mut bench, &mut rems, 1, 0..5);
-    // The fast path's next window goes out before the other's acknowledgement is seen.
+    // The fast path sends its next window before the other path's acknowledgement is handled.
     assert_eq!(bench.run(&mut rems), [(1, 5..10)]);
     ack(&mut bench, &mut rems, 2, 0..5);
     assert_eq!(rules(&mut bench, &mut rems), [(2, 10..15, IN_TURN)]);
 }
 
-/// Two equal paths, §4.3: redundant at first, then windows in turn without a gap.
+/// Two equal paths (§4.3) are redundant at first, then send windows in turn without a gap.
 #[test]
 fn the_phases_of_equal_paths() {
     let trace = ideal(&mut Rems::default(), [(10, 4), (10, 4)], 60);
@@ -193,7 +194,7 @@ fn the_phases_of_equal_paths() {
     );
 }
 
-/// "No overlap after the first": each path's first window is all that is sent twice.
+/// "No overlap after the first": only each path's first window is sent twice.
 #[test]
 fn nothing_overlaps_after_the_first_phase() {
     for paths in [[(5, 5), (20, 20)], [(10, 4), (10, 4)], [(10, 2), (25, 3)], [(5, 20), (100, 3)]] {
@@ -208,7 +209,8 @@ fn nothing_overlaps_after_the_first_phase() {
     }
 }
 
-/// §4.3, Fig. 17: redundant, then overambitious, and round-robin once the error is gone: here the fast path stalls.
+/// §4.3, Fig. 17: redundant, then overambitious, and round-robin once the error is gone, here because the fast path
+/// stalls.
 #[test]
 fn the_order_of_the_phases() {
     let mut bench = Bench::new([sub(1).rtt(10).cwnd(10), sub(2).rtt(100).cwnd(2)]).write(1000);
@@ -249,7 +251,7 @@ fn the_gap_is_left_for_all_faster_paths() {
     ack(&mut bench, &mut rems, 1, 0..4);
     ack(&mut bench, &mut rems, 2, 0..4);
     ack(&mut bench, &mut rems, 3, 0..4);
-    // The second leaves the 4 of the first; the third the 4 of each.
+    // The second path leaves 4 segments to the first; the third leaves 4 to each of the others.
     assert_eq!(bench.run(&mut rems), [(1, 4..8), (2, 8..12), (3, 12..16)]);
 }
 
@@ -269,7 +271,7 @@ fn a_path_that_comes_back_starts_with_its_redundant_phase() {
     assert_eq!(rules(&mut bench, &mut rems), [(2, 4..8, REDUNDANT)]);
 }
 
-/// What an ideal network shows: whole windows, acknowledged a round trip later, nothing lost.
+/// A run over an ideal network: whole windows are acknowledged a round trip later, and nothing is lost.
 struct Trace {
     /// Time in ms, path, segments.
     given: Vec<(u64, u8, Range<u64>)>,
@@ -277,7 +279,8 @@ struct Trace {
     done: u64,
 }
 
-/// Round trips in ms and constant windows; the receive window is the whole of `segments`.
+/// Runs `scheduler` over `paths` with these round trips (ms) and constant windows. The receive window holds all
+/// `segments`.
 fn ideal(scheduler: &mut dyn Scheduler, paths: [(u64, u32); 2], segments: u64) -> Trace {
     let [(rtt0, w0), (rtt1, w1)] = paths;
     let mut bench = Bench::new([sub(0).rtt(rtt0).cwnd(w0), sub(1).rtt(rtt1).cwnd(w1)]).write(segments);
@@ -307,21 +310,23 @@ fn ideal(scheduler: &mut dyn Scheduler, paths: [(u64, u32); 2], segments: u64) -
     panic!("it does not end");
 }
 
-/// REMS Table 3: 5 ms with a window of 5 and 20 ms with 20. The table has no size: 60 packets, its receive window. The
-/// proposed scheduler's 40 ms and the redundant one's 60 ms hold; the other rows do not (docs/notes/rems-tables.md).
+/// REMS Table 3: 5 ms with a window of 5, and 20 ms with a window of 20. The table gives no size, so this takes its
+/// receive window of 60 packets. The proposed scheduler's 40 ms and the redundant one's 60 ms hold; the other rows do
+/// not (docs/notes/rems-tables.md).
 #[test]
 fn table_3_download_times() {
     let time = |scheduler: &mut dyn Scheduler| ideal(scheduler, [(5, 5), (20, 20)], 60).done;
     assert_eq!(time(&mut Rems::default()), 40);
     assert_eq!(time(&mut Redundant), 60);
-    // Printed: 60, 50 and 60. No schedule takes less than 40 here: by then the paths have carried 40 + 40 packets, 5 ms
-    // before 35 + 20.
+    // The paper prints 60, 50 and 60. No schedule takes less than 40 ms: until then the paths carry 40 + 40 packets,
+    // but 5 ms earlier only 35 + 20.
     assert_eq!(time(&mut MinRtt), 40);
     assert_eq!(time(&mut Blest::new(1.0, 0.01)), 40);
     assert_eq!(time(&mut roundrobin::RoundRobin::new(roundrobin::Turn::Segments(1), true)), 40);
 }
 
-/// What the rule gives where Table 2 prints batches that neither its windows nor its round-trip times allow: 20 + 20 + 1.
+/// The rule's result for Table 2. The table prints batches of 20 + 20 + 1, which neither its windows nor its round-trip
+/// times allow.
 #[test]
 fn table_2_as_the_rule_gives_it() {
     let trace = ideal(&mut Rems::default(), [(5, 5), (20, 20)], 60);

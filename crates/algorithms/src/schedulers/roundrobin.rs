@@ -2,22 +2,23 @@
 //!
 //! # What it does
 //!
-//! The subflows with room in their windows take turns in the order of their names. Each gets a fixed number of
-//! segments, or a whole window. A subflow without room loses the rest of its turn, so under load each carries what
-//! its window allows. With `cwnd_limited=false`, a subflow keeps its turn while its window is full and all others
-//! wait for it: the shares are equal on any paths, and the slowest sets the pace.
+//! The subflows with room in their windows take turns in the order of their identifiers. Each gets a fixed number of
+//! segments, or a whole window. A subflow without room loses the rest of its turn, so in a bulk transfer each carries
+//! as much as its window allows. With `cwnd_limited=false`, a subflow whose window is full keeps its turn, and all
+//! others wait for it: the shares are equal on any paths, and the slowest subflow sets the pace.
 //!
 //! # Formula
 //!
 //! ```text
 //! i    = the next usable subflow after the last one, in a circle
-//! turn = num_segments, or cwnd_i with num_segments = window
+//! turn = num_segments, or cwnd_i if num_segments = window
 //! usable: free_i = cwnd_i − in_flight_i − unsent_i > 0                   (cwnd_limited = true)
 //!         i is not in loss recovery after a timeout                      (cwnd_limited = false)
 //! send the next min(turn, free_i) segments on i; while free_i = 0: wait for i
 //! ```
 //!
-//! * cwnd_i, in_flight_i, unsent_i (given, not yet sent), turn: segments.
+//! * cwnd_i: congestion window; in_flight_i: sent and believed to be in the network; unsent_i: given to i and not yet
+//!   sent; free_i: room in the window; turn: length of a turn; all in segments.
 //!
 //! # Source
 //!
@@ -26,11 +27,11 @@
 //!
 //! # Deviations
 //!
-//! * A turn that the window cut short goes on when the window opens, unless another subflow was given a turn meanwhile.
-//!   The port keeps what is left of each subflow's turn and serves that first. A subflow's next turn comes when all
-//!   that have room have had theirs.
-//! * The port never uses a subflow in loss recovery after a timeout; with `cwnd_limited=true`, as in the papers, it is
-//!   used if it has room.
+//! * If the window cuts a turn short, the turn continues when the window opens, unless another subflow got a turn
+//!   meanwhile. The port remembers the rest of each subflow's turn and serves these rests first; a subflow gets its
+//!   next turn when all subflows with room have had theirs.
+//! * The port never uses a subflow in loss recovery after a timeout. With `cwnd_limited=true` such a subflow is used
+//!   here if it has room, as in the papers.
 
 use pathweave_proto::SubflowId;
 use pathweave_proto::congestion::Phase;
@@ -57,7 +58,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Bool,
             unit: "",
             default: "true",
-            description: "pass the turn on when the window is full, rather than wait",
+            description: "whether a full window passes the turn on; if false, all wait for it",
             source: "mptcp_rr.c",
         },
     ],
@@ -80,7 +81,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     },
 };
 
-/// How long a turn is.
+/// The length of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// This many segments.
@@ -89,7 +90,7 @@ pub enum Turn {
     Window,
 }
 
-/// The subflow that follows `last` in order of the names, cyclically, among those that are `usable`.
+/// The `usable` subflow that follows `last` in the order of identifiers; after the last one comes the first.
 pub(crate) fn next_after<'v>(
     view: &'v View<'_>,
     last: Option<SubflowId>,
@@ -99,18 +100,18 @@ pub(crate) fn next_after<'v>(
     after.or_else(|| view.candidates().find(|s| usable(s)))
 }
 
-/// Turns.
+/// Round robin.
 #[derive(Debug)]
 pub struct RoundRobin {
     turn: Turn,
     cwnd_limited: bool,
-    /// Whose turn it is, and the segments left of it.
+    /// The subflow whose turn it is, and the segments left of the turn.
     current: Option<SubflowId>,
     left: u32,
 }
 
 impl RoundRobin {
-    /// Nobody's turn yet: the first subflow begins.
+    /// A scheduler with this length of a turn. The first turn goes to the first subflow.
     pub fn new(turn: Turn, cwnd_limited: bool) -> Self {
         RoundRobin { turn, cwnd_limited, current: None, left: 0 }
     }
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(bench.run(&mut scheduler), [(1, 9..11)], "nobody else has space");
     }
 
-    /// mptcp_rr.c with cwnd_limited=0: the subflow is chosen whatever its window, and then there must be room.
+    /// mptcp_rr.c with cwnd_limited=0 chooses the subflow whatever its window is, and then waits until there is room.
     #[test]
     fn without_cwnd_limited_all_wait_for_the_one_whose_turn_it_is() {
         let mut bench = Bench::new([sub(0).cwnd(1), sub(1).cwnd(50)]).write(6);
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(bench.run(&mut scheduler), [(1, 9..14)]);
     }
 
-    /// It queues nothing beyond the windows then either, as its entry says.
+    /// Also with `cwnd_limited=false` nothing is queued beyond the windows, as the entry says.
     #[test]
     fn without_cwnd_limited_it_keeps_the_rules_of_every_scheduler() {
         properties::holds(&SchedulerEntry {

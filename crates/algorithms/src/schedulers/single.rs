@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //!
-//! One subflow, given by its number, carries the whole stream as its window allows; the others stay idle. Other
-//! schedulers are compared with it, because it shows what Multipath TCP costs without a second path. If the subflow
-//! is dead, or does not come up in time, `minrtt` decides among the others until it is back.
+//! One subflow, given by its number, carries the whole stream; the others stay idle. It is the baseline that other
+//! schedulers are compared with, because it shows the cost of Multipath TCP without a second path. If the subflow is
+//! dead, or does not come up in time, `minrtt` decides among the others until it is back.
 //!
 //! # Formula
 //!
@@ -13,7 +13,8 @@
 //! send the next free_i · MSS_i bytes on i
 //! ```
 //!
-//! * free_i = cwnd_i − in_flight_i − unsent_i (given, not yet sent), segments; MSS_i: data bytes of a full segment.
+//! * path: the parameter. free_i = cwnd_i − in_flight_i − unsent_i, segments; unsent_i: given to i and not yet sent;
+//!   MSS_i: data bytes of a full segment.
 //!
 //! # Source
 //!
@@ -21,9 +22,9 @@
 //!
 //! # Deviations
 //!
-//! * A connection must never stall on a subflow that is not there. So it waits no longer than `patience` for one that
-//!   has not come up yet. If the subflow goes down or shows no sign of life, the rule of `minrtt` takes its place until
-//!   it is back.
+//! * A connection must never stall because its subflow does not exist. So it waits at most `patience` for a subflow
+//!   that has not come up yet. While the subflow is down or stale (it has stopped answering), the rule of `minrtt`
+//!   decides.
 
 use super::minrtt;
 use pathweave_proto::SubflowId;
@@ -49,7 +50,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Time,
             unit: "time",
             default: "1s",
-            description: "how long to wait for the subflow to come up before others are used",
+            description: "time to wait for the subflow to come up before others are used",
             source: "ours",
         },
     ],
@@ -63,13 +64,14 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
 pub struct Single {
     path: SubflowId,
     patience: Duration,
-    /// When the wait for a subflow that has never been there ends; zero patience once it has been there.
+    /// The time at which the wait for the subflow to come up ends.
     give_up: Option<Instant>,
+    /// Whether that wait is over, because the subflow has come up or the patience has ended.
     seen: bool,
 }
 
 impl Single {
-    /// All on `path`; waits `patience` for it to come up.
+    /// A scheduler that uses only `path`, and waits `patience` for it to come up.
     pub fn new(path: SubflowId, patience: Duration) -> Self {
         Single { path, patience, give_up: None, seen: false }
     }

@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //!
-//! Every subflow with room in its window gets a share of the stream in proportion to cwnd/RTT, the rate that its
-//! window allows. A deficit counter for each subflow keeps the shares: the one that is furthest behind its share
-//! carries the next segment. The order of arrival does not matter.
+//! Every subflow with room in its window gets a share of the stream in proportion to cwnd/RTT, the rate that its window
+//! allows. A deficit counter for each subflow counts the bytes by which it is behind its share. The subflow that is
+//! furthest behind carries the next segment. The rule does not care in which order data arrives.
 //!
 //! # Formula
 //!
@@ -16,18 +16,17 @@
 //! ```
 //!
 //! * cwnd_i: congestion window, segments; MSS_i: data bytes of a full segment; srtt_i: smoothed round-trip time, s;
-//!   w_i: bytes/s; deficit_i: bytes.
+//!   w_i: weight, bytes/s; deficit_i: bytes by which i is behind its share.
 //!
 //! # Source
 //!
-//! LS-SCTP as in DPSAF §II, its reference 33. DPSAF §II describes the early Linux scheduler (its reference 37) the same
-//! way.
+//! LS-SCTP as in DPSAF §II, its reference 33. DPSAF §II describes the early Linux scheduler (its reference 37) in the
+//! same way.
 //!
 //! # Deviations
 //!
-//! * Subflows without room take no part, and their share goes to the others, so nothing is held back. Their counters
-//!   stay as they are.
-//! * A subflow without a round-trip time sample is weighted as if it had the largest round-trip time of the others.
+//! * Subflows without room get no share; it goes to the others, so that no data waits. Their counters stay unchanged.
+//! * A subflow without a round-trip time sample has the weight for the largest round-trip time of the others.
 
 use pathweave_proto::SubflowId;
 use pathweave_proto::scheduler::{
@@ -44,7 +43,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |_| Ok(Box::new(WeightedRoundRobin::default())),
 };
 
-/// Deficit counters, bytes.
+/// Weighted round robin: a deficit counter for each subflow, bytes.
 #[derive(Debug, Default)]
 pub struct WeightedRoundRobin {
     deficit: [f64; SubflowId::MAX_SUBFLOWS],
@@ -83,7 +82,7 @@ impl Scheduler for WeightedRoundRobin {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         match event {
             Event::Assigned { subflow, range, .. } => {
-                // Those that took part in the decision: the one that got it may have no space left.
+                // The subflows that took part in the decision. The chosen one may have no space left now.
                 let took_part = |s: &&SubflowView| s.has_space() || s.id == *subflow;
                 let slowest = slowest(view);
                 let total: f64 = view.candidates().filter(took_part).map(|s| weight(s, slowest)).sum();

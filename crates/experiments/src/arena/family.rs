@@ -4,17 +4,17 @@ use super::overall::{Pair, ranked};
 use super::scores::{ALIKE, BELOW, Point, Scores, families as all_families, geometric, percentile};
 use super::tables::{Cell, Table, fine};
 
-/// The plans and scenarios of all.
+/// The plans and scenarios over which all schedulers were scored.
 fn of<'a>(scores: &[&'a Scores]) -> Vec<(&'a str, &'a str)> {
     scores.first().map_or(Vec::new(), |first| all_families(std::slice::from_ref(*first)))
 }
 
-/// Who has the best mean in which family.
+/// The table of the schedulers with the best mean in each family.
 pub(super) fn wins(scores: &[&Scores]) -> Table {
     let families = of(scores);
     let note = "The geometric mean of each family, which is a plan and its scenario; the best one is bold, or has an asterisk.";
     let ranked = ranked(scores);
-    // Families are the rows: a text has room for as many as there are.
+    // The families are the rows, because a text has room for many rows but not for many columns.
     let mut table = Table::new("Who wins where", note, &["Family"]);
     table.head.extend(ranked.iter().map(|s| s.scheduler.clone()));
     for family in families {
@@ -30,7 +30,7 @@ fn name((plan, scenario): (&str, &str)) -> String {
     format!("{plan} {scenario}")
 }
 
-/// The first scheduler in each family.
+/// The table of the first scheduler's scores in each family.
 pub(super) fn families(scores: &[&Scores], seeds: u64) -> Table {
     let Some((first, rest)) = scores.split_first() else { return Table::default() };
     let others: Vec<&Scores> = rest.iter().filter(|s| !s.is_kind_of(first)).copied().collect();
@@ -82,7 +82,7 @@ pub(super) fn families(scores: &[&Scores], seeds: u64) -> Table {
     table
 }
 
-/// The first scheduler beside plain TCP.
+/// The table that compares the first scheduler with plain TCP.
 pub(super) fn plain_tcp(scores: &[&Scores], plain: &[&Scores]) -> Table {
     let (Some(first), Some(plain)) = (scores.first(), plain.first()) else { return Table::default() };
     let mut table = Table::new(
@@ -117,7 +117,7 @@ pub(super) fn plain_tcp(scores: &[&Scores], plain: &[&Scores]) -> Table {
     table
 }
 
-/// The first scheduler beside each other one, in each family.
+/// The table that compares the first scheduler with each other one, in each family.
 pub(super) fn beside(scores: &[&Scores]) -> Table {
     let Some((first, others)) = scores.split_first() else { return Table::default() };
     let mut table = Table::new(
@@ -141,7 +141,7 @@ pub(super) fn beside(scores: &[&Scores]) -> Table {
     table
 }
 
-/// The least and the largest mean with one seed.
+/// The smallest and the largest mean over the points, among the single seeds.
 fn range(points: &[&Point], seeds: usize) -> String {
     let of = |seed: usize| geometric(points.iter().filter_map(|p| *p.by_seed.get(seed)?));
     let means: Vec<f64> = (0..seeds).filter_map(of).collect();

@@ -1,8 +1,8 @@
 //! The arena: schedulers over many plans, each point scored against the best single path of the same connection.
 //!
-//! [`add`] takes [`Scores`] from runs, `tables` makes every table of them once, and [`text`] and [`html_page`] write these out.
-//! Tables over all points are in `overall`, those by family in `family`, those of certain workloads in `workloads`, and the one on small
-//! windows in `small_windows`.
+//! [`add`] computes [`Scores`] from runs, `tables` makes every table of them, and [`text`] and [`html_page`] write the
+//! tables. Tables over all points are in `overall`, those by family in `family`, those for certain workloads in
+//! `workloads`, and the one for small windows in `small_windows`.
 
 mod family;
 mod overall;
@@ -16,7 +16,7 @@ pub use scores::{Point, Scores, Who, add};
 use pathweave_report::{figure_page, html};
 use tables::Table;
 
-/// All tables that have something to say. The first scheduler is the one in question.
+/// All tables that have rows. The first scheduler is compared with the others.
 fn tables(scores: &[Scores], seeds: u64) -> Vec<Table> {
     let of = |who| scores.iter().filter(|s| s.who == who).collect::<Vec<&Scores>>();
     let (schedulers, single_paths, plain_tcp) = (of(Who::Scheduler), of(Who::SinglePath), of(Who::PlainTcp));
@@ -40,7 +40,7 @@ fn tables(scores: &[Scores], seeds: u64) -> Vec<Table> {
     tables
 }
 
-/// What all scores are about.
+/// A line that says how many schedulers, comparisons and seeds there are.
 fn about(scores: &[Scores], seeds: u64) -> String {
     let points = scores.first().map_or(0, |s| s.points.len());
     let schedulers = scores.iter().filter(|s| s.who == Who::Scheduler).count();
@@ -50,7 +50,7 @@ fn about(scores: &[Scores], seeds: u64) -> String {
 
 const SCALE: &str = "1 is the best single path of the same connection at each point. More is better.";
 
-/// All tables as text, but for those that are too wide. `seeds` are those of the plan with the most.
+/// All tables as text, except those that are too wide. `seeds` is the number of seeds of the plan that has the most.
 pub fn text(scores: &[Scores], seeds: u64) -> String {
     let mut out = format!("{}\n{SCALE}\n", about(scores, seeds));
     for table in tables(scores, seeds).iter().filter(|t| !t.page_only) {
@@ -60,7 +60,7 @@ pub fn text(scores: &[Scores], seeds: u64) -> String {
     out
 }
 
-/// All tables as one HTML file that needs nothing from outside.
+/// All tables as one HTML file that needs no other file.
 pub fn html_page(scores: &[Scores], seeds: u64, version: &str) -> String {
     let mut out = format!(
         "<section class=\"scenario\"><h1 class=\"name\">Arena</h1>\n<p class=\"about\">{}</p>\n<p class=\"description\">{SCALE}</p>\n",
@@ -109,7 +109,7 @@ mod tests {
             assert!(text.contains(&format!("\n{title}\n")) && page.contains(&format!("<h3>{title}</h3>")), "{title}");
         }
         assert!(page.contains("<h3>Pairs</h3>") && !text.contains("\nPairs\n"));
-        // Nothing was metered or coupled.
+        // No path had a price, and no controller was coupled.
         assert!(!text.contains("Metered") && !page.contains("Competitors"), "{text}");
     }
 }

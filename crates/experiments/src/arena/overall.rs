@@ -1,10 +1,10 @@
-//! Tables over all points: the ranking, each scheduler beside each other one, and beside the best of all others.
+//! Tables over all points: the ranking, and comparisons of schedulers with each other and with the best of all others.
 
 use super::scores::{ALIKE, BELOW, Point, Scores, mean, percentile};
 use super::tables::{Cell, Table, fine};
 use pathweave_report::Estimate;
 
-/// The best mean first.
+/// The schedulers in order of their mean scores, the best first.
 pub(super) fn ranked<'a>(scores: &[&'a Scores]) -> Vec<&'a Scores> {
     let mut ranked = scores.to_vec();
     let of = |s: &Scores| Scores::mean(&s.points).unwrap_or(0.0);
@@ -12,7 +12,7 @@ pub(super) fn ranked<'a>(scores: &[&'a Scores]) -> Vec<&'a Scores> {
     ranked
 }
 
-/// Who is ahead over all points.
+/// The table that ranks the schedulers over all points.
 pub(super) fn ranking(scores: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Ranking",
@@ -36,7 +36,7 @@ pub(super) fn ranking(scores: &[&Scores]) -> Table {
     table
 }
 
-/// How much better the first is, point by point where both have a score.
+/// A comparison of two schedulers over the points at which both have a score.
 pub(super) struct Pair {
     difference: Estimate,
     pub(super) better: usize,
@@ -45,7 +45,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Of the same points of both.
+    /// Compares scores at the same points; `None` if there is no point with both scores.
     pub(super) fn of<'a>(
         first: impl IntoIterator<Item = &'a Point>,
         other: impl IntoIterator<Item = &'a Point>,
@@ -72,7 +72,7 @@ fn in_percent(log: f64) -> f64 {
     100.0 * (libm::exp(log) - 1.0)
 }
 
-/// The first scheduler beside each other one.
+/// The table that compares the first scheduler with each other one.
 pub(super) fn beside(scores: &[&Scores]) -> Table {
     let Some((first, others)) = scores.split_first() else { return Table::default() };
     let mut table = Table::new(
@@ -91,7 +91,7 @@ pub(super) fn beside(scores: &[&Scores]) -> Table {
     table
 }
 
-/// Each scheduler beside each other one.
+/// The table that compares each scheduler with each other one.
 pub(super) fn pairs(scores: &[&Scores]) -> Table {
     let ranked = ranked(scores);
     let mut table = Table::new(
@@ -118,7 +118,8 @@ pub(super) fn pairs(scores: &[&Scores]) -> Table {
     table
 }
 
-/// The first scheduler beside the best of all others at each point, and how much of the distance is chance.
+/// The table that compares the first scheduler with the best of all others at each point, and says how much of the
+/// difference is chance.
 pub(super) fn best_of_all(scores: &[&Scores]) -> Table {
     let Some((first, rest)) = scores.split_first() else { return Table::default() };
     let others: Vec<&Scores> = rest.iter().filter(|s| !s.is_kind_of(first)).copied().collect();
@@ -188,7 +189,7 @@ mod tests {
     fn the_best_of_all_others_may_be_another_one_at_each_point() {
         let (a, b, c) = (scores("a", &[1.0, 1.0]), scores("b", &[1.1, 0.5]), scores("c", &[0.5, 1.02]));
         assert_eq!(row(&best_of_all(&[&a, &b, &c]), 0), ["all seeds", "1", "2", "50.0 %"]);
-        // Not the same one with other parameters.
+        // The same scheduler with other parameters does not count among the others.
         let own = scores("a:objective=cost", &[2.0, 2.0]);
         assert_eq!(row(&best_of_all(&[&a, &b, &own, &c]), 0)[1], "1");
     }

@@ -1,4 +1,4 @@
-//! What the arena's tables are made of: each scheduler's values at each point, beside the best single path.
+//! Scores: each scheduler's values at each point of the arena, relative to the best single path.
 
 use crate::results::Results;
 use crate::runs::{Cell, Sweep};
@@ -8,84 +8,85 @@ use pathweave_report::{Estimate, quantile_of};
 
 /// A score below this is worse than the best single path.
 pub(super) const BELOW: f64 = 0.975;
-/// Two schedulers whose scores differ by less than this part are as good as each other.
+/// Two schedulers whose scores differ by less than this fraction count as equally good.
 pub(super) const ALIKE: f64 = 0.03;
 /// The percentiles of delays that are scored.
 const DELAYS: [&str; 3] = ["message_delay_p50_ms", "message_delay_p95_ms", "message_delay_p99_ms"];
 /// Controllers that share their increase between subflows.
 const COUPLED: [&str; 3] = ["lia", "olia", "balia"];
 
-/// What a scheduler did at one point. A part is of what the best single path has there.
+/// The values of a scheduler at one point. Relative values are fractions of the best single path's value there.
 #[derive(Clone, Debug, Default)]
 pub struct Point {
     /// The plan's name.
     pub plan: String,
     /// The scenario's name.
     pub scenario: String,
-    /// How good it was: 1 is the best single path. From the means over the seeds; nothing where either has no value.
+    /// The score from the means over the seeds, in which the best single path has 1; `None` if either has no value.
     pub score: Option<f64>,
-    /// The same of each seed by itself, against that seed's best single path.
+    /// The score with each seed alone, against that seed's best single path.
     pub by_seed: Vec<Option<f64>>,
-    /// The same over the first and the second half of the seeds; nothing with one seed.
+    /// The scores over the first and the second half of the seeds; `None` with one seed.
     pub halves: Option<[Option<f64>; 2]>,
-    /// The share of the bound, where that is known and goodput is compared.
+    /// Goodput as a fraction of the bound, if the bound is known and goodput is compared.
     pub bound_share: Option<f64>,
-    /// The share of what two paths deliver in order.
+    /// Goodput as a fraction of what two paths can deliver in order, by the formula.
     pub formula_share: Option<f64>,
-    /// Bytes of a transfer.
+    /// The size of a transfer, bytes.
     pub size: Option<u64>,
-    /// How long a transfer took: a part, from the medians over the seeds.
+    /// The relative completion time of a transfer, from the medians over the seeds.
     pub completion: Option<f64>,
-    /// The 50th, 95th and 99th percentile of messages' delays, as parts.
+    /// The relative 50th, 95th and 99th percentile of messages' delays.
     pub delays: [Option<f64>; 3],
-    /// Which part of what was delivered went out on a second path too, over paths without random losses.
+    /// The fraction of the delivered bytes that was also sent on a second path, if no link has random loss.
     pub duplicates: Option<f64>,
-    /// The coupled controller, and what competitors have beside it, each as a part of what it has beside one path.
+    /// The coupled controller, and the goodput of each competitor beside it as a fraction of its goodput beside a
+    /// single path.
     pub competitors: Option<(String, Vec<f64>)>,
-    /// What a gigabyte costs and the 95th percentile of messages' delays in milliseconds, where paths have prices.
+    /// The price of a gigabyte, and the 95th percentile of messages' delays in milliseconds, if paths have prices.
     pub metered: Option<(f64, f64)>,
 }
 
-/// Whose scores these are.
+/// The kind of variant that has scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Who {
     /// A scheduler.
     #[default]
     Scheduler,
-    /// A single path of the connection, which is only there to be compared with.
+    /// A single path of the connection, for comparison.
     SinglePath,
-    /// Plain TCP on the path where it does best, at each point.
+    /// Plain TCP on the path that is best at each point.
     PlainTcp,
 }
 
-/// What a scheduler did in all of the arena, at the same points in the same order as all others.
+/// The scores of a scheduler in the whole arena. All schedulers have the same points in the same order.
 #[derive(Clone, Debug, Default)]
 pub struct Scores {
-    /// Its name.
+    /// The scheduler's name.
     pub scheduler: String,
-    /// What it is.
+    /// The kind of variant.
     pub who: Who,
-    /// By plan, scenario and point. A single path has only points where paths have prices.
+    /// The points, ordered by plan, scenario and point. A single path has only the points at which paths have prices.
     pub points: Vec<Point>,
 }
 
 impl Scores {
-    /// The geometric mean of the scores at `points`; nothing where there are none.
+    /// The geometric mean of the scores at `points`; `None` if there are none.
     pub fn mean<'a>(points: impl IntoIterator<Item = &'a Point>) -> Option<f64> {
         geometric(points.into_iter().filter_map(|p| p.score))
     }
 
-    /// Whether it is the same scheduler, perhaps with other parameters.
+    /// Whether both are of the same scheduler, whatever its parameters.
     pub(super) fn is_kind_of(&self, other: &Scores) -> bool {
         self.scheduler.split(':').next() == other.scheduler.split(':').next()
     }
 
-    /// All scores that it has.
+    /// The scores of all points that have one.
     pub fn known(&self) -> Vec<f64> {
         self.points.iter().filter_map(|p| p.score).collect()
     }
 
-    /// Its points of a plan's scenario.
+    /// The points of a plan's scenario.
     pub fn of<'a>(&'a self, (plan, scenario): (&'a str, &'a str)) -> impl Iterator<Item = &'a Point> {
         self.points.iter().filter(move |p| p.plan == plan && p.scenario == scenario)
     }
@@ -102,7 +103,7 @@ pub(super) fn mean(values: &[f64]) -> Option<f64> {
     Estimate::of(values).map(|e| e.mean)
 }
 
-/// A quantile, where there are values.
+/// A quantile of the values; `None` if there are none.
 pub(super) fn percentile(values: &[f64], part: f64) -> Option<f64> {
     (!values.is_empty()).then(|| quantile_of(values, part))
 }
@@ -119,7 +120,8 @@ pub(super) fn families(scores: &[Scores]) -> Vec<(&str, &str)> {
     families
 }
 
-/// Adds what a plan's runs say. Its first variants are the `references`, single paths; its first metric is compared.
+/// Adds the scores of a plan's runs. The first variants of the plan, `references` of them, are single paths. The plan's
+/// first metric is compared.
 pub fn add(all: &mut Vec<Scores>, sweep: &Sweep, results: &Results, references: usize) {
     let plain_tcp: Vec<usize> = sweep.plain_tcp().collect();
     let mut entrants: Vec<(Who, String, Vec<usize>)> = Vec::new();
@@ -146,7 +148,7 @@ pub fn add(all: &mut Vec<Scores>, sweep: &Sweep, results: &Results, references: 
             }
         }
     }
-    // Stable: the first scheduler of the command line stays the first.
+    // The sort is stable, so the first scheduler of the command line stays the first.
     all.sort_by_key(|s| s.who);
 }
 
@@ -180,18 +182,18 @@ impl Place<'_> {
         self.sweep.plan.metrics.first().map_or("goodput_mbps", String::as_str)
     }
 
-    /// Which of these does best here.
+    /// The best of these variants at this point.
     fn best(&self, variants: &[usize]) -> Option<usize> {
         let metric = self.metric();
-        // Of rates more is better, of times less.
+        // Higher rates are better, and shorter times.
         let sign = if metric.ends_with("_mbps") { 1.0 } else { -1.0 };
         let value = |variant: usize| self.estimate(variant, metric).map_or(f64::NEG_INFINITY, |e| sign * e.mean);
         variants.iter().copied().max_by(|a, b| value(*a).total_cmp(&value(*b)))
     }
 
-    /// The score over the seeds that `takes`.
+    /// The score over the seeds for which `takes` is true.
     fn score(&self, own: usize, metric: &str, takes: impl Fn(u64) -> bool) -> Option<f64> {
-        // Of rates more is better, of times less.
+        // Higher rates are better, and shorter times.
         let rate = metric.ends_with("_mbps");
         let value = |variant| {
             let seeds = self.values(variant, metric).into_iter().filter(|(seed, _)| takes(*seed));
@@ -202,7 +204,7 @@ impl Place<'_> {
         Some(if rate { own / best } else { best / own })
     }
 
-    /// A time as a part of the shortest one of the single paths.
+    /// A time as a fraction of the shortest one among the single paths.
     fn part(&self, own: usize, metric: &str, of: impl Fn(Estimate) -> f64) -> Option<f64> {
         let value = |variant| self.estimate(variant, metric).map(&of).filter(|time| *time > 0.0);
         Some(value(own)? / (0..self.references).filter_map(value).reduce(f64::min)?)
@@ -214,8 +216,9 @@ impl Place<'_> {
         self.sweep.cells.iter().find(is_here).map(|c| &c.data)
     }
 
-    /// The coupled controller, and for each competitor which part it has of its goodput beside the best of the single paths that share a
-    /// link with it. LIA's goal is that no resource loses more than to a flow on one path (RFC 6356 §2).
+    /// The coupled controller, and for each competitor its goodput as a fraction of its goodput beside the best single
+    /// path that shares a link with it. LIA's goal is to take no more from any resource than a flow on one path would
+    /// (RFC 6356 §2).
     fn competitors(&self, own: usize) -> Option<(String, Vec<f64>)> {
         let (_, controller) = self.settings().find(|(name, value)| *name == "congestion" && COUPLED.contains(value))?;
         let data = self.data(own)?;

@@ -1,19 +1,19 @@
-//! The table on small windows: how close each scheduler comes to what a window allows on two paths.
+//! The table for small windows: how close each scheduler comes to the goodput that a window allows on two paths.
 
 use super::overall::ranked;
 use super::scores::{BELOW, Point, Scores, mean, percentile};
 use super::tables::{Table, fine};
 
-/// The plans on small windows begin with this; their scenarios are the two below.
+/// The names of the plans for small windows begin with this. Their scenarios are the next two.
 const PLANS: &str = "small-window";
 const STEADY: &str = "steady";
 const CONNECT: &str = "connect";
-/// At least this share of the formula is what was aimed at.
+/// The goal: at least this fraction of the formula's goodput.
 const AIM: f64 = 0.95;
-/// No point should have less than this share of it.
+/// The least fraction that any point should have.
 const FLOOR: f64 = 0.88;
 
-/// Each scheduler behind small windows, in steady state and from the connect.
+/// The table of each scheduler behind small windows, in steady state and from the start of the connection.
 pub(super) fn table(scores: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Small windows",

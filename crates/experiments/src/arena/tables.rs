@@ -3,12 +3,12 @@
 use core::fmt::Write as _;
 use pathweave_report::html;
 
-/// What one cell says.
+/// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Cell {
-    /// Its lines; a text has them in one.
+    /// The lines of the cell. A text shows them in one line.
     pub(super) lines: Vec<String>,
-    /// The best of its column.
+    /// Whether it is the best of its column.
     pub(super) best: bool,
 }
 
@@ -27,20 +27,20 @@ impl From<&str> for Cell {
 /// A table with a name in each row's first cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Table {
-    /// What it is about.
+    /// The title.
     pub(super) title: &'static str,
-    /// What the columns mean.
+    /// An explanation of the columns.
     pub(super) note: String,
-    /// The columns' names; the first is that of the rows.
+    /// The columns' names; the first one names the rows.
     pub(super) head: Vec<String>,
-    /// As many cells in each row as there are names.
+    /// The rows, with a cell for each column.
     pub(super) rows: Vec<Vec<Cell>>,
-    /// It is too wide for a text.
+    /// Whether it is too wide for a text.
     pub(super) page_only: bool,
 }
 
 impl Table {
-    /// Without any row.
+    /// A table without rows.
     pub(super) fn new(title: &'static str, note: impl Into<String>, head: &[&str]) -> Self {
         let head = head.iter().map(|name| (*name).to_owned()).collect();
         Table { title, note: note.into(), head, rows: Vec::new(), page_only: false }
@@ -51,7 +51,7 @@ impl Table {
         self.rows.push(cells.into_iter().map(Cell::from).collect());
     }
 
-    /// Columns as wide as their longest cell; the best cells have an asterisk.
+    /// The table as text. Columns are as wide as their longest cell, and the best cells have an asterisk.
     pub(super) fn text(&self) -> String {
         let plain = |cell: &Cell| cell.lines.join(" ") + if cell.best { "*" } else { "" };
         let rows = self.rows.iter().map(|row| row.iter().map(plain).collect::<Vec<String>>());
@@ -63,7 +63,7 @@ impl Table {
         for row in &all {
             let mut line = String::new();
             for (i, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                // Names stand on the left, numbers on the right.
+                // Names are aligned to the left, numbers to the right.
                 let _ = if i == 0 { write!(line, "{cell:<width$}") } else { write!(line, "  {cell:>width$}") };
             }
             let _ = writeln!(out, "{}", line.trim_end());
@@ -71,7 +71,7 @@ impl Table {
         out
     }
 
-    /// A card that scrolls by itself where the page is narrow.
+    /// The table as an HTML card that scrolls by itself if the page is narrow.
     pub(super) fn card(&self) -> String {
         let title = self.title;
         let mut out = format!(
@@ -107,12 +107,12 @@ impl Table {
     }
 }
 
-/// Three digits after the point, and a dash where there is no value.
+/// A value with three digits after the point; a dash if there is none.
 pub(super) fn fine(value: Option<f64>) -> String {
     value.map_or("–".into(), |v| format!("{v:.3}"))
 }
 
-/// A share in percent with one digit.
+/// A fraction in percent with one digit after the point; a dash if there is none.
 pub(super) fn percent(share: Option<f64>) -> String {
     share.map_or("–".into(), |v| format!("{:.1} %", 100.0 * v))
 }

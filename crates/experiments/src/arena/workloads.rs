@@ -1,20 +1,20 @@
-//! Tables of what goodput does not show: times, duplicates, competitors, prices.
+//! Tables of values that goodput does not show: times, duplicates, competitors, prices.
 
 use super::overall::ranked;
 use super::scores::{ALIKE, Point, Scores, mean, percentile};
 use super::tables::{Table, fine, percent};
 
-/// Transfers of these sizes are short, in bytes.
+/// The sizes of short transfers, bytes.
 const SHORT: std::ops::RangeInclusive<u64> = 64_000..=1_000_000;
-/// More duplicates than this part of what was delivered are too many.
+/// The largest acceptable fraction of duplicates in the delivered data.
 const MOST_DUPLICATES: f64 = 0.03;
 
-/// What `value` says of a scheduler's points.
+/// The values that `value` gives for a scheduler's points.
 fn all(of: &Scores, value: impl Fn(&Point) -> Option<f64>) -> Vec<f64> {
     of.points.iter().filter_map(value).collect()
 }
 
-/// How long transfers and messages take.
+/// The table of the times that transfers and messages take.
 pub(super) fn times(scores: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Times",
@@ -36,7 +36,7 @@ pub(super) fn times(scores: &[&Scores]) -> Table {
     table
 }
 
-/// Short transfers.
+/// The table of short transfers.
 pub(super) fn transfers(scores: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Transfers of 64 KB to 1 MB",
@@ -57,7 +57,7 @@ pub(super) fn transfers(scores: &[&Scores]) -> Table {
     table
 }
 
-/// What went out twice.
+/// The table of data that was sent twice.
 pub(super) fn duplicates(scores: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Duplicates without random losses",
@@ -76,7 +76,7 @@ pub(super) fn duplicates(scores: &[&Scores]) -> Table {
     table
 }
 
-/// What TCP flows keep beside coupled controllers.
+/// The table of the goodput that competing TCP flows keep beside coupled controllers.
 pub(super) fn competitors(scores: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Competitors beside coupled controllers",
@@ -97,7 +97,7 @@ pub(super) fn competitors(scores: &[&Scores]) -> Table {
     table
 }
 
-/// Prices and delays, also of the single paths.
+/// The table of prices and delays, also of the single paths.
 pub(super) fn metered(scores: &[&Scores], references: &[&Scores]) -> Table {
     let mut table = Table::new(
         "Metered paths",

@@ -1,7 +1,7 @@
-//! Plan files: which runs to make, what they are to show, and which claims they decide.
+//! Plan files: which runs to make, which figures to draw from them, and which claims they decide.
 //!
-//! A plan is TOML. Every value that differs between the runs is an override of a scenario, as `--set` writes it, so whatever a
-//! scenario can say, a plan can vary.
+//! A plan is TOML. Every value that differs between the runs is an override of a scenario in the form of `--set`, so a
+//! plan can vary every setting of a scenario.
 
 mod claims;
 mod points;
@@ -9,124 +9,126 @@ mod read;
 
 use pathweave_lab::scenario::{Document, Place, ScenarioError};
 
-/// An override of a scenario, and where the plan says so.
+/// An override of a scenario, and its place in the plan.
 #[derive(Clone, Debug)]
 pub struct Override {
     /// The setting, as after `--set`: `connection.receive_buffer`.
     pub key: String,
-    /// Its value. `{NAME}` stands for the value of the parameter NAME, and in a parameter `{}` for its own.
+    /// The setting's value. `{NAME}` stands for the value of the parameter NAME; in a parameter, `{}` stands for the
+    /// parameter's own value.
     pub value: String,
-    /// Where it stands in the plan.
+    /// The place in the plan.
     pub place: Place,
 }
 
 /// A scenario that the plan starts from.
 #[derive(Clone, Debug)]
 pub struct PlanScenario {
-    /// What figures and claims call it.
+    /// The name that figures and claims use.
     pub name: String,
-    /// A built-in scenario or a file, beside the plan if it is there.
+    /// A built-in scenario, or a file in the plan's folder or the current one.
     pub from: String,
-    /// What is different from it.
+    /// The settings that the plan changes in it.
     pub set: Vec<Override>,
-    /// Where it stands in the plan.
+    /// The place in the plan.
     pub place: Place,
 }
 
-/// What is run on a scenario.
+/// A variant that is run on every scenario.
 #[derive(Clone, Debug)]
 pub struct PlanVariant {
-    /// What figures and claims call it.
+    /// The name that figures and claims use.
     pub name: String,
     /// A scheduler, or plain TCP on one path.
     pub run: What,
-    /// What is different from the scenario for it alone.
+    /// The settings that only this variant changes in the scenario.
     pub set: Vec<Override>,
-    /// Where it stands in the plan; `None`: it was added as a baseline.
+    /// The place in the plan; `None` if the variant was added as a baseline.
     pub place: Option<Place>,
 }
 
-/// A scheduler, or plain TCP.
+/// The run of a variant: a scheduler, or plain TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Multipath TCP with this scheduler, as after `--schedulers`. `{NAME}` stands for the value of the parameter NAME.
+    /// Multipath TCP with this scheduler, in the form of `--schedulers`. `{NAME}` stands for the value of the parameter
+    /// NAME.
     Scheduler(String),
     /// Plain TCP on the path with this number.
     PlainTcp(usize),
 }
 
-/// Something that takes several values.
+/// A parameter, which takes several values in the plan.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// What claims and figures call it.
+    /// The name that claims and figures use.
     pub name: String,
-    /// What an axis says: the name, or more than that.
+    /// The label of an axis: the name, or a longer text.
     pub label: String,
-    /// Its values, as written; in a design of points, those of the points.
+    /// The values as written. If points come from a file, the values that occur in them.
     pub values: Vec<String>,
-    /// What each value sets.
+    /// The settings that each value changes.
     pub set: Vec<Override>,
-    /// The source leaves its value open: a claim is decided for each of its values by itself.
+    /// Whether the source leaves the value open. Then a claim is decided for each value separately.
     pub open: bool,
 }
 
-/// Which values of the parameters come together.
+/// How values of the parameters are combined to points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
-    /// Each value of each parameter with each of all others.
+    /// Each combination of values is a point.
     Grid,
-    /// The first values of all parameters, then the second ones, and so on.
+    /// The first values of all parameters are a point, the second values are the next, and so on.
     List,
 }
 
-/// How a figure is drawn.
+/// The form of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A line for each variant over a parameter, with the interval of the seeds.
     Lines,
-    /// A bar for each variant, in groups by a parameter's value.
+    /// A bar for each variant, grouped by a parameter's value.
     Bars,
     /// A box for each variant over all points.
     Boxes,
-    /// The share of all runs that is below a value, a line for each variant.
+    /// The cumulative distribution over all runs, a line for each variant.
     Cdf,
 }
 
 /// A figure.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// Its heading.
+    /// The heading.
     pub title: String,
-    /// How it is drawn.
+    /// The form in which it is drawn.
     pub form: Form,
-    /// The parameter of the horizontal axis, an index; nothing for boxes and distributions.
+    /// The index of the horizontal axis's parameter; `None` for boxes and distributions.
     pub x: Option<usize>,
-    /// The horizontal axis is logarithmic.
+    /// Whether the horizontal axis is logarithmic.
     pub log_x: bool,
-    /// What is drawn.
+    /// The name of the metric that is drawn.
     pub metric: String,
-    /// Variants, indices; all that there are if the plan names none.
+    /// The indices of the variants; empty for all variants.
     pub variants: Vec<usize>,
-    /// The bound on the goodput is drawn too.
+    /// Whether the bound on the goodput is drawn too.
     pub bound: bool,
 }
 
-/// How two values are compared.
+/// The relation that a comparison claims between its left side and its right side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// The difference is below zero at 95 % confidence.
+    /// The left side is smaller: the difference is below zero at 95 % confidence.
     Below,
-    /// The difference is above zero at 95 % confidence.
+    /// The left side is larger: the difference is above zero at 95 % confidence.
     Above,
-    /// Not more than the margin above, at 95 % confidence.
+    /// The left side exceeds the right side by at most the margin, at 95 % confidence.
     AtMost,
-    /// Not more than the margin below, at 95 % confidence.
+    /// The left side falls short of the right side by at most the margin, at 95 % confidence.
     AtLeast,
-    /// Within the margin on both sides, at 95 % confidence.
+    /// The sides differ by at most the margin, at 95 % confidence.
     Equal,
 }
 
-/// What is taken of all points together.
+/// The value that all points together give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Over {
     /// The mean.
@@ -137,9 +139,9 @@ pub enum Over {
     Least,
     /// The largest.
     Most,
-    /// The share of the points whose value is below this.
+    /// The fraction of the points whose value is below this.
     ShareBelow(f64),
-    /// The share of the points whose value is above this.
+    /// The fraction of the points whose value is above this.
     ShareAbove(f64),
 }
 
@@ -148,30 +150,30 @@ pub enum Over {
 pub enum Side {
     /// A variant's metric.
     Measured {
-        /// The variant, an index.
+        /// The index of the variant.
         variant: usize,
         /// The metric's name.
         metric: String,
-        /// The scenario, an index; nothing: the one that is compared.
+        /// The index of the scenario; `None` for the scenario at which the comparison is made.
         scenario: Option<usize>,
-        /// Values of parameters that replace those of the point that is compared: parameter and value.
+        /// Parameters (by index) with values that replace those of the point at which the comparison is made.
         at: Vec<(usize, String)>,
     },
-    /// A number of the paper.
+    /// A number from the source.
     Constant(f64),
 }
 
-/// Which values of a parameter are meant.
+/// A condition on the value of a parameter.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// One of these.
+    /// The value is one of these.
     OneOf(Vec<String>),
-    /// Numbers below, at most, at least or above this one.
+    /// The value compares with this number by `<`, `<=`, `>=` or `>`.
     Compared(&'static str, f64),
 }
 
 impl Condition {
-    /// Whether this is one of the values that are meant.
+    /// Whether `value` meets the condition.
     pub fn holds(&self, value: &str) -> bool {
         let number = value.parse::<f64>().ok();
         match self {
@@ -188,7 +190,7 @@ impl Condition {
     }
 }
 
-/// A comparison that is made at every point that it is about.
+/// A comparison, which is made at every point that meets its conditions.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The left side.
@@ -197,34 +199,34 @@ pub struct Comparison {
     pub relation: Relation,
     /// The right side.
     pub right: Side,
-    /// The right side is multiplied by this first.
+    /// The factor by which the right side is multiplied first.
     pub factor: f64,
-    /// How far apart is still equal, as a part of the right side.
+    /// The difference that still counts as equal, as a fraction of the right side.
     pub margin: f64,
-    /// Why this factor or margin.
+    /// The reason for this factor or margin.
     pub because: String,
-    /// The points that it is about: parameter, an index, and condition.
+    /// The conditions on the points: parameters (by index) with conditions.
     pub only: Vec<(usize, Condition)>,
-    /// The scenarios that it is about, indices; empty: all.
+    /// The indices of the scenarios; empty for all scenarios.
     pub scenarios: Vec<usize>,
-    /// All points together give one value.
+    /// How all points together give one value; `None` if the comparison is made at each point.
     pub over: Option<Over>,
 }
 
 impl Comparison {
-    /// Whether it is about this point.
+    /// Whether the comparison is made at this point.
     pub(crate) fn is_about(&self, plan: &Plan, point: usize) -> bool {
         let values = plan.values(point);
         self.only.iter().all(|(parameter, condition)| condition.holds(values[*parameter]))
     }
 
-    /// Whether it is about this scenario.
+    /// Whether the comparison is made on this scenario.
     pub(crate) fn is_in(&self, scenario: usize) -> bool {
         self.scenarios.is_empty() || self.scenarios.contains(&scenario)
     }
 }
 
-/// The point with the values that a side replaces; `None` if the plan has no such point.
+/// The point that a side takes: `point` with the values that the side replaces. `None` if the plan has no such point.
 pub(crate) fn other_point(plan: &Plan, point: usize, side: &Side) -> Option<usize> {
     let Side::Measured { at, .. } = side else { return Some(point) };
     let mut values = plan.points[point].clone();
@@ -235,27 +237,27 @@ pub(crate) fn other_point(plan: &Plan, point: usize, side: &Side) -> Option<usiz
     plan.points.iter().position(|p| *p == values)
 }
 
-/// A setting that is tried for claims that fail.
+/// An ablation: a change of settings that is tried if a claim fails.
 #[derive(Clone, Debug)]
 pub struct Ablation {
-    /// The setting, for people.
+    /// A name for people.
     pub name: String,
-    /// What it sets, of every scenario and at every point.
+    /// The settings that it changes, in every scenario and at every point.
     pub set: Vec<Override>,
 }
 
 /// A sentence that holds, holds partly or fails.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Its name within the plan.
+    /// A name within the plan.
     pub id: String,
-    /// The sentence.
+    /// The sentence that is claimed.
     pub says: String,
-    /// Where it comes from.
+    /// The place in the source.
     pub source: String,
-    /// What the source expects, in its own numbers, where it has any.
+    /// The source's own numbers, if it has any.
     pub expected: String,
-    /// What it consists of.
+    /// The comparisons that the claim consists of.
     pub comparisons: Vec<Comparison>,
     /// What was found out about a claim that does not hold.
     pub finding: String,
@@ -264,50 +266,51 @@ pub struct Claim {
 /// A plan.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Its name.
+    /// The plan's name.
     pub name: String,
-    /// What it shows, in a line.
+    /// A line that says what the plan shows.
     pub title: String,
-    /// Where it comes from.
+    /// The source, for example a paper's figure.
     pub source: String,
-    /// What it starts from; at least one.
+    /// The scenarios, at least one.
     pub scenarios: Vec<PlanScenario>,
-    /// What is run; at least one.
+    /// The variants that are run, at least one.
     pub variants: Vec<PlanVariant>,
-    /// Plain TCP on each path is added where it is missing.
+    /// Whether plain TCP on each path is added as a variant if it is missing.
     pub baselines: bool,
-    /// What is varied.
+    /// The parameters that vary.
     pub parameters: Vec<Parameter>,
     /// The points: for each parameter an index into its values.
     pub points: Vec<Vec<usize>>,
-    /// The seeds are 1 to this.
+    /// The number of seeds, which are 1 to this.
     pub seeds: u64,
-    /// What holds for every run.
+    /// The settings that every run changes.
     pub set: Vec<Override>,
     /// The metrics of the tables.
     pub metrics: Vec<String>,
-    /// Its figures.
+    /// The figures.
     pub figures: Vec<Figure>,
-    /// Its claims.
+    /// The claims.
     pub claims: Vec<Claim>,
-    /// What is tried for those that fail, before what is tried for every plan.
+    /// The plan's own ablations, which are tried before those for all plans.
     pub ablations: Vec<Ablation>,
     /// The ablation that is being tried.
     pub changed: Option<Ablation>,
     pub(crate) document: Document,
 }
 
-/// Gives a plan the files that it names.
+/// The source of the files that a plan names.
 pub trait PlanFiles {
-    /// The text of the file called `name`, as the plan writes it.
+    /// The text of the file called `name` in the plan.
     ///
     /// # Errors
-    /// Why it cannot be read, for people.
+    /// If the file cannot be read: the reason, for people.
     fn read(&self, name: &str) -> Result<String, String>;
 }
 
 impl Plan {
-    /// Reads the text of the file called `file`. With `quick`, it is smaller as its table `[quick]` says.
+    /// Reads a plan from its text. Errors call the plan `file`. With `quick`, the plan is reduced as its table
+    /// `[quick]` says.
     ///
     /// # Errors
     /// At the first key or value that is not allowed.
@@ -315,12 +318,12 @@ impl Plan {
         read::plan(Document::parse(file, text)?, quick, files)
     }
 
-    /// The list of `[[ablation]]`.
+    /// Reads a list of `[[ablation]]` tables.
     pub(crate) fn ablations(document: &Document) -> Result<Vec<Ablation>, ScenarioError> {
         read::ablations(document)
     }
 
-    /// The plan with one setting changed; `None` where it varies that setting itself.
+    /// The plan with an ablation applied; `None` if the plan varies one of the ablation's settings itself.
     pub fn with(&self, ablation: &Ablation) -> Option<Self> {
         let setting = |o: &Override| o.key.rsplit('.').next().unwrap_or_default().to_owned();
         let varied: Vec<String> = self.parameters.iter().flat_map(|p| &p.set).map(setting).collect();
@@ -334,7 +337,7 @@ impl Plan {
         indices.iter().zip(&self.parameters).map(|(i, p)| p.values[*i].as_str()).collect()
     }
 
-    /// A text with the values of a point in the place of the parameters' names.
+    /// A text in which each `{NAME}` is replaced by the value of the parameter NAME at a point.
     pub(crate) fn filled(&self, text: &str, point: usize) -> String {
         let values = self.values(point).into_iter().zip(&self.parameters);
         values.fold(text.to_owned(), |text, (value, parameter)| text.replace(&format!("{{{}}}", parameter.name), value))

@@ -1,10 +1,11 @@
-//! Points from a file of comma-separated values: its first line names the parameters, each further line is a point.
+//! Reads points from a file of comma-separated values. Its first line names the parameters, each further line is a
+//! point.
 
 use super::read::{Read, Result};
 use super::{Parameter, PlanFiles};
 use pathweave_lab::scenario::{Problem, ScenarioError, Value};
 
-/// Reads the points that `value` names; the values of the parameters become those of the points.
+/// Reads the points from the file that `value` names. The parameters get all values that occur in the points.
 pub(super) fn read(
     read: &Read<'_>,
     value: &Value,
@@ -57,7 +58,7 @@ pub(super) fn read(
     Ok(points)
 }
 
-/// The lines with their first bytes.
+/// The lines, each with the offset of its first byte.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split_inclusive('\n').scan(0, |at, line| {
         let start = *at;

@@ -1,4 +1,4 @@
-//! From a plan's tree to a plan.
+//! Turns the tree of a plan's document into a [`Plan`].
 
 use super::claims::{claims, figures};
 use super::points;
@@ -85,7 +85,7 @@ pub(super) fn plan(document: Document, quick: bool, files: &dyn PlanFiles) -> Re
     Ok(plan)
 }
 
-/// A file that has nothing but `[[ablation]]`.
+/// Reads a file that has only `[[ablation]]` tables.
 pub(super) fn ablations(document: &Document) -> Result<Vec<Ablation>> {
     let read = Read { reader: Reader { document } };
     let top = document.root().entries();
@@ -187,7 +187,7 @@ fn parameters(read: &Read<'_>, top: &[Entry], quick: bool) -> Result<Vec<Paramet
     Ok(all)
 }
 
-/// The points, as indices into the parameters' values.
+/// The points of the plan's design, as indices into the parameters' values.
 fn design(
     read: &Read<'_>,
     top: &[Entry],
@@ -239,7 +239,7 @@ fn list(read: &Read<'_>, top: &[Entry], parameters: &[Parameter]) -> Result<Vec<
     Ok((0..length).map(|i| vec![i; parameters.len()]).collect())
 }
 
-/// Reads values of a plan.
+/// A reader of a plan's values.
 #[derive(Clone, Copy)]
 pub(super) struct Read<'a> {
     pub(super) reader: Reader<'a>,
@@ -265,7 +265,7 @@ impl<'a> Read<'a> {
         number.map(Some).ok_or_else(|| self.reader.wrong(key, &entry.value, "a number"))
     }
 
-    /// A part of something: `2%` or `0.02`.
+    /// A fraction, written as `2%` or `0.02`.
     pub(super) fn share(&self, table: &[Entry], key: &str) -> Result<Option<f64>> {
         let Some(entry) = self.find(table, key) else { return Ok(None) };
         let text = self.reader.text(key, &entry.value)?;

@@ -1,4 +1,4 @@
-//! Changing a link while it runs.
+//! Changes of a link's settings while the link runs.
 
 use super::Link;
 use crate::loss::LossState;
@@ -8,7 +8,7 @@ use crate::{Fate, LinkChange, OnDown, Packet, Queue, Shaper};
 use pathweave_units::Instant;
 
 impl<P: Packet + Clone> Link<P> {
-    /// Changes one setting at `now`; what happened before is worked out with the old value first.
+    /// Changes one setting at `now`. Everything up to `now` happens with the old value.
     pub fn apply(&mut self, now: Instant, change: LinkChange) {
         self.advance(now);
         match change {
@@ -59,7 +59,7 @@ impl<P: Packet + Clone> Link<P> {
         }
     }
 
-    /// Goes on with what waits, at `now`.
+    /// Resumes transmission at `now`, with the interrupted frame or the next waiting one.
     fn go_on(&mut self, now: Instant) {
         if let Serializer::Trace(cursor) = &mut self.serializer {
             return cursor.skip_past(now);

@@ -1,5 +1,4 @@
-//! Exact times on one link. Steps are in nanoseconds where it matters, and read as a protocol: what enters when, what
-//! comes out when.
+//! Exact times on one link. Each test reads as a protocol: which packets enter when, and which come out when.
 
 use super::*;
 use crate::testing::{Frame, drain, drain_until, frame};
@@ -22,13 +21,13 @@ fn certain() -> Probability {
     Probability::new(1.0).expect("from 0 to 1")
 }
 
-/// (number of the frame, nanoseconds, fate) of all that comes out.
+/// All outputs as (number of the frame, nanoseconds, fate).
 #[track_caller]
 fn outcomes(link: &mut Link<Frame>) -> Vec<(u32, u64, Fate)> {
     outcomes_until(link, Instant::FAR_FUTURE)
 }
 
-/// The same, of what comes out up to `end`.
+/// All outputs up to `end`, as (number of the frame, nanoseconds, fate).
 #[track_caller]
 fn outcomes_until(link: &mut Link<Frame>, end: Instant) -> Vec<(u32, u64, Fate)> {
     drain_until(link, end).into_iter().map(|out| (out.packet.tag, out.at.as_nanos(), out.fate)).collect()
@@ -344,8 +343,8 @@ fn a_token_bucket_lets_a_burst_through_at_once_and_then_keeps_the_rate() {
 
 #[test]
 fn a_token_bucket_rounds_as_the_kernel_does() {
-    // 1.5 MB/s: a byte is 2,863,311,530 / 2^22 ns, a little less than 666 2/3. 1500 bytes are so a nanosecond short of a
-    // millisecond, 1514 bytes are 1,009,333 ns.
+    // 1.5 MB/s: a byte is 2,863,311,530 / 2^22 ns, a little less than 666 2/3. 1500 bytes are so a nanosecond short of
+    // a millisecond, 1514 bytes are 1,009,333 ns.
     let shaper = Shaper::TokenBucket { rate: Bitrate::from_mbps(12), burst_bytes: 1514 };
     let mut link = link(LinkConfig { shaper, queue: QueueLimit::Packets(10).into(), ..LinkConfig::default() });
     for (number, length) in [1514, 1500, 1514, 1514].into_iter().enumerate() {

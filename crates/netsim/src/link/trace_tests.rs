@@ -1,4 +1,4 @@
-//! Trace links against the rules of mahimahi's format, worked out packet by packet instead of step by step.
+//! Compares links with a trace against a second computation of mahimahi's rules, packet by packet.
 
 use crate::testing::{Frame, drain_until, frame};
 use crate::{Fate, Link, LinkConfig, LinkRandom, QueueLimit, Shaper, Trace};
@@ -7,11 +7,11 @@ use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
 
-/// When each packet's last byte is delivered, in nanoseconds; `None` where the queue was full.
+/// When each packet's last byte is delivered, in nanoseconds; `None` if the queue was full.
 ///
-/// With a FIFO, a packet's time depends only on what was left over by the packets before it: it begins in the
-/// opportunity where the last one ended, if there is room and it had come before, or else in the first later one that
-/// is after its arrival, and goes on in those that follow.
+/// In a FIFO a packet's time depends only on the packets before it. It begins in the opportunity in which the packet
+/// before it ended, if that one has room left and the packet had arrived before it. Otherwise it begins in the first
+/// later opportunity after its arrival. It continues in the opportunities that follow.
 fn expected(opportunities: &[u64], packets: &[(u64, u32)], limit: usize) -> Vec<Option<u64>> {
     let mut begins: Vec<u64> = Vec::new();
     // Index of the opportunity used last, and bytes left in it.

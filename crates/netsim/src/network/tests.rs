@@ -18,7 +18,7 @@ fn config(delay_ms: u64) -> LinkConfig {
     LinkConfig::constant(Bitrate::from_mbps(8), Duration::from_millis(delay_ms), QueueLimit::Packets(5))
 }
 
-/// Nodes in a row, a link from each to the next.
+/// A network of nodes in a row, with a link from each node to the next.
 fn chain(configs: &[LinkConfig]) -> (Network<Frame>, Vec<NodeId>, Vec<LinkId>) {
     let mut net = Network::new();
     let nodes: Vec<NodeId> = (0..=configs.len()).map(|_| net.add_node()).collect();
@@ -30,7 +30,7 @@ fn chain(configs: &[LinkConfig]) -> (Network<Frame>, Vec<NodeId>, Vec<LinkId>) {
     (net, nodes, links)
 }
 
-/// Steps from wake-up to wake-up until nothing is left.
+/// Polls the network at each of its wake-ups until nothing is left. Returns the events.
 fn drain(net: &mut Network<Frame>) -> Vec<NetEvent<Frame>> {
     let mut events = Vec::new();
     while let Some(now) = net.poll_timeout() {
@@ -42,7 +42,7 @@ fn drain(net: &mut Network<Frame>) -> Vec<NetEvent<Frame>> {
     events
 }
 
-/// kind, number of the packet, link, milliseconds.
+/// All events as (kind, number of the packet, link, milliseconds).
 fn lines(events: &[NetEvent<Frame>]) -> Vec<String> {
     let line = |event: &NetEvent<Frame>| {
         let kind = match event {
@@ -145,7 +145,7 @@ fn scheduled_changes_come_before_the_events_of_their_time() {
     let (mut net, nodes, links) = chain(&[LinkConfig { loss_position: LossPosition::BeforeQueue, ..config(0) }]);
     let route = net.add_shortest_route(nodes[0], nodes[1]).expect("a way");
     let change = |at, change| ScheduledChange { at: ms(at), link: links[0], change };
-    // The frame would be through at 1 ms; at that time it is: down comes too late for it.
+    // The transmission ends at 1 ms, the time at which the link goes down. So the link goes down too late to stop it.
     net.schedule(change(1, LinkChange::Up(false))).expect("it exists");
     net.schedule(change(2, LinkChange::Up(true))).expect("it exists");
     for number in 0..2 {

@@ -1,16 +1,19 @@
-//! Traces as a cellular link might give them, from a seed.
+//! Random traces that resemble a cellular link, generated from a seed.
 //!
-//! The rate is a random walk that returns to its mean, with outages, after the model of the link that Sprout infers from
-//! recordings (K. Winstein, A. Sivaraman, H. Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low Delay
-//! over Cellular Networks", NSDI 2013, §3.1: a rate in Brownian motion, in steps of 20 ms, with sticky outages). Two
-//! things differ, so that the parameters mean what a scenario says: the logarithm of the rate moves, with a pull to its
-//! mean (an Ornstein–Uhlenbeck process), so that the variability stays bounded; and opportunities are spread evenly
-//! within a step instead of by a Poisson process, since the schedulers of base stations are regular at that scale.
+//! The rate is a random walk that returns to its mean, with outages. The model follows the link model that Sprout
+//! infers from recordings (K. Winstein, A. Sivaraman, H. Balakrishnan, "Stochastic Forecasts Achieve High Throughput
+//! and Low Delay over Cellular Networks", NSDI 2013, §3.1: a rate in Brownian motion, in steps of 20 ms, with sticky
+//! outages). Two things differ:
 //!
-//! Per step of 20 ms: `x ← a·x + σ·√(1-a²)·N(0,1)` with `a = exp(-20 ms / τ)`; the rate is proportional to `exp(x)`, and
-//! zero in an outage. Outages begin after exponentially distributed times and last for exponentially distributed times.
-//! At last all rates are scaled so that the whole trace has exactly the mean rate asked for (up to one opportunity):
-//! seeds then differ in course, not in capacity.
+//! - The walk is in the logarithm of the rate, with a pull to its mean (an Ornstein–Uhlenbeck process). So the
+//!   variability stays bounded and can be a parameter.
+//! - Opportunities are spread evenly within a step instead of by a Poisson process, because the schedulers of base
+//!   stations are regular at that time scale.
+//!
+//! Each step of 20 ms computes `x ← a·x + σ·√(1-a²)·N(0,1)` with `a = exp(-20 ms / τ)`. The rate is proportional to
+//! `exp(x)`, and zero in an outage. The times between outages and the lengths of outages are exponentially distributed.
+//! Finally all rates are scaled so that the whole trace has the requested mean rate up to one opportunity: seeds then
+//! differ in the course of the rate, not in capacity.
 
 use super::{OPPORTUNITY_BYTES, Trace, TraceError};
 use crate::random::{exponential, standard_normal};
@@ -18,10 +21,10 @@ use pathweave_units::random::Random;
 use pathweave_units::{Bitrate, Duration};
 use thiserror::Error;
 
-/// The step of the rate, in milliseconds.
+/// Time between two changes of the rate, in milliseconds.
 const STEP_MS: u32 = 20;
 
-/// Most opportunities of a generated trace: 1 Gbit/s for 20 minutes.
+/// The most opportunities that a generated trace may have: 1 Gbit/s for 20 minutes.
 const MAX_OPPORTUNITIES: f64 = 1e8;
 
 /// Parameters of a generated trace.
@@ -29,16 +32,16 @@ const MAX_OPPORTUNITIES: f64 = 1e8;
 pub struct Cellular {
     /// Mean rate over the whole trace, outages included.
     pub mean_rate: Bitrate,
-    /// Standard deviation σ of the logarithm of the rate: 0 is constant, 0.5 mostly from 0.6 to 1.6 times the median, 1
-    /// from 0.4 to 2.7 times.
+    /// Standard deviation σ of the natural logarithm of the rate. With 0 the rate is constant; with 0.5 it is mostly
+    /// between 0.6 and 1.6 times the median; with 1 mostly between 0.4 and 2.7 times.
     pub variability: f64,
-    /// Time constant τ in which the rate forgets its past.
+    /// Time constant τ of the correlation between the rate now and the rate later.
     pub correlation_time: Duration,
-    /// Mean time from the end of an outage to the next; zero: no outages.
+    /// Mean time from the end of an outage to the next outage; zero means no outages.
     pub outage_interval: Duration,
-    /// Mean time that an outage lasts.
+    /// Mean length of an outage.
     pub outage_duration: Duration,
-    /// Length of the trace, and so its period. In whole milliseconds.
+    /// Length of the trace, which is also its period; rounded down to whole milliseconds.
     pub length: Duration,
 }
 
@@ -56,7 +59,7 @@ impl Default for Cellular {
     }
 }
 
-/// Why parameters give no trace.
+/// Why no trace can be generated from the parameters.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum CellularError {
     /// The variability is out of range.
@@ -65,23 +68,23 @@ pub enum CellularError {
     /// The length is out of range.
     #[error("length {0} is not allowed; expected at least 20ms and at most 49 days")]
     Length(Duration),
-    /// The rate gives no opportunity, or more than fit in memory.
+    /// The mean rate over the length gives less than one opportunity, or too many.
     #[error("{rate} over {length} are {opportunities:.1} opportunities of 1500 bytes; expected from 1 to 100 million")]
     Rate {
         /// The mean rate.
         rate: Bitrate,
         /// The length.
         length: Duration,
-        /// What they give.
+        /// The number of opportunities that they give.
         opportunities: f64,
     },
-    /// The result is no trace.
+    /// The generated times are not a valid trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
 }
 
 impl Cellular {
-    /// The trace of these parameters and this substream. The same on every target.
+    /// Generates a trace from a random substream. The same substream gives the same trace on every target.
     ///
     /// # Errors
     /// If a parameter is out of range.
@@ -112,7 +115,7 @@ impl Cellular {
         let noise = self.variability * (1.0 - memory * memory).sqrt();
         let mut x = self.variability * standard_normal(random);
         let mut outage = false;
-        // Seconds until the next change between up and outage.
+        // Seconds until the next outage begins or the current one ends.
         let mut left = self.outage_interval.as_secs_f64();
         if left > 0.0 {
             left = exponential(random, left).max(step);
@@ -121,7 +124,7 @@ impl Cellular {
         }
         let mut rates = Vec::with_capacity(steps as usize);
         for _ in 0..steps {
-            // The share of the step without outage.
+            // `up` becomes the part of the step without outage, in seconds.
             let mut rest = step;
             let mut up = 0.0;
             while rest > 0.0 {
@@ -142,8 +145,8 @@ impl Cellular {
     }
 }
 
-/// Spreads `opportunities` over `millis` milliseconds in proportion to the rates; the last comes at the very end, so that
-/// the period is the length.
+/// Spreads `opportunities` over `millis` milliseconds in proportion to the rates. The last one is at the very end, so
+/// that the trace's period is its length.
 fn place(rates: &[f64], millis: u32, opportunities: f64) -> Vec<u32> {
     let step_rate = |ms: u32| rates[(ms / STEP_MS) as usize];
     let sum: f64 = (0..millis).map(step_rate).sum();

@@ -1,4 +1,4 @@
-//! Any segment, for property tests: every option with any content, as long as the header has room.
+//! Arbitrary segments for property tests: every option with any content that fits the header.
 
 use crate::mptcp::{
     AddressId, AddressIds, CapableContent, CapableFlags, DataNumber, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption,
@@ -56,7 +56,7 @@ fn ip() -> impl Strategy<Value = IpAddr> {
     prop_oneof![any::<[u8; 4]>().prop_map(IpAddr::from), any::<[u8; 16]>().prop_map(IpAddr::from)]
 }
 
-/// Every Multipath TCP option but the data sequence signal.
+/// Any Multipath TCP option except the data sequence signal.
 pub(super) fn mptcp() -> impl Strategy<Value = MptcpOption> {
     prop_oneof![
         capable(),
@@ -81,7 +81,7 @@ fn dss() -> impl Strategy<Value = Dss> {
         .prop_map(|(data_ack, mapping, data_fin)| Dss { data_ack, mapping, data_fin })
 }
 
-/// Options, whether they fit or not.
+/// Arbitrary options, which may take more than the header has room for.
 pub(super) fn any_options() -> impl Strategy<Value = Options> {
     let block = (any::<u32>(), any::<u32>()).prop_map(|(left, right)| SackBlock { left, right });
     let sack = proptest::collection::vec(block, 0..=4).prop_map(|blocks| blocks.into_iter().collect());
@@ -99,7 +99,7 @@ pub(super) fn any_options() -> impl Strategy<Value = Options> {
     })
 }
 
-/// Options that fit: of any, some are taken away until they do.
+/// Arbitrary options that fit the header: some are removed until they do.
 pub(super) fn options() -> impl Strategy<Value = Options> {
     (any_options(), any::<[u8; 16]>()).prop_map(|(mut o, choices)| {
         for choice in choices {
@@ -128,7 +128,7 @@ pub(super) fn ecn() -> impl Strategy<Value = Ecn> {
     prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)]
 }
 
-/// A segment with bytes as data.
+/// An arbitrary segment whose data is real bytes.
 pub(super) fn segment() -> impl Strategy<Value = Segment> {
     let v4 = any::<([u8; 4], [u8; 4])>().prop_map(|(a, b)| (IpAddr::from(a), IpAddr::from(b)));
     let v6 = any::<([u8; 16], [u8; 16])>().prop_map(|(a, b)| (IpAddr::from(a), IpAddr::from(b)));

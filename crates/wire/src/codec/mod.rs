@@ -1,16 +1,17 @@
-//! Segments to bytes and back: IPv4 or IPv6, TCP, and every option of RFC 8684 §3; and, from bytes, the ICMP messages about packets
-//! that were too large.
+//! Turns segments into IP packets and back: IPv4 or IPv6, TCP, and every option of RFC 8684 §3. It also reads the ICMP
+//! messages about packets that were too large.
 //!
-//! Decoding is total: whatever the bytes are, it gives a value or says which header is wrong, and an option that is
-//! malformed or unknown leaves no trace. Neither direction copies data that it need not or allocates per segment:
-//! [`encode`] fills a buffer of the caller's, [`decode`] borrows the data, [`decode_into`] shares it; only Multipath TCP options other than the
-//! data sequence signal are kept in a list.
+//! Decoding never panics: any bytes give a value, or an error that says which header is wrong. An option that is
+//! malformed or unknown leaves no trace. Neither direction allocates per segment or copies data without need:
+//! [`encode`] fills the caller's buffer, [`decode`] borrows the data, [`decode_into`] shares it. The exception is the
+//! list of Multipath TCP options other than the data sequence signal, which may allocate.
 //!
-//! A device that computes checksums, or passes packets on that never left the machine, wants [`encode_header_partial`] and
-//! [`decode_unverified_into`], which do not look at the data.
+//! If the device computes checksums, or if packets never leave the machine, use [`encode_header_partial`] and
+//! [`decode_unverified_into`], which do not read the data.
 //!
-//! Bytes hold more forms than values do. What is not kept: reserved bits, the order of options and their padding, the
-//! urgent pointer, and of the IP header everything but addresses and ECN. Encoding always writes one form.
+//! A packet can say more than a [`Segment`](crate::Segment) holds. Decoding drops reserved bits, the order and padding
+//! of options, the urgent pointer, and everything in the IP header but addresses and ECN. Encoding writes one fixed
+//! form.
 
 mod icmp;
 mod mptcp;
@@ -29,12 +30,12 @@ pub use packet::{
     encode_header_partial,
 };
 
-/// Why a segment has no form in bytes.
+/// Why a segment cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodeError {
     /// Its options take more than 40 bytes (RFC 9293 §3.1).
     Options {
-        /// What they take, bytes.
+        /// Length of the options, bytes.
         len: usize,
     },
     /// Its data does not fit an IP packet.
@@ -58,14 +59,14 @@ impl core::fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// Why bytes are no segment, or no message about one.
+/// Why a packet cannot be decoded as a TCP segment or as an ICMP message about one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
     /// The IP header is cut off or contradicts itself.
     Ip,
-    /// A fragment of a packet.
+    /// The packet is a fragment.
     Fragment,
-    /// Not TCP, or not ICMP where a message is read.
+    /// The packet does not carry TCP, or, for [`decode_packet_too_big`], not ICMP.
     Protocol,
     /// The TCP header is cut off or contradicts itself.
     Tcp,
@@ -73,9 +74,9 @@ pub enum DecodeError {
     Checksum,
     /// The ICMP message is cut off.
     Icmp,
-    /// An ICMP message of another kind.
+    /// The ICMP message is not about a packet that was too large.
     OtherMessage,
-    /// What the ICMP message quotes is no TCP segment of the message's receiver, or is cut off.
+    /// The ICMP message does not quote a TCP segment that the message's receiver sent, or quotes too little of it.
     Quote,
 }
 
@@ -88,7 +89,7 @@ impl core::fmt::Display for DecodeError {
             DecodeError::Tcp => "the TCP header is cut short or malformed",
             DecodeError::Checksum => "a wrong checksum",
             DecodeError::Icmp => "the ICMP message is cut short",
-            DecodeError::OtherMessage => "the ICMP message is about something else than a packet's size",
+            DecodeError::OtherMessage => "the ICMP message is not about a packet's size",
             DecodeError::Quote => "the ICMP message quotes no TCP segment of its receiver",
         })
     }
@@ -96,7 +97,7 @@ impl core::fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// Takes fields off the front of an option; `None` if the option is too short.
+/// Reads the fields of an option one after the other. A read returns `None` if the option is too short.
 #[derive(Clone, Copy)]
 struct Reader<'a>(&'a [u8]);
 
@@ -118,13 +119,13 @@ impl Reader<'_> {
     fn u64(&mut self) -> Option<u64> {
         self.bytes().map(u64::from_be_bytes)
     }
-    /// `value`, where nothing is left.
+    /// `value` if all bytes of the option have been read.
     fn end<T>(self, value: T) -> Option<T> {
         self.0.is_empty().then_some(value)
     }
 }
 
-/// Fills the option space. Its user has checked that everything fits.
+/// Writes into the option space of a header. The caller has checked that everything fits.
 struct Writer<'a> {
     out: &'a mut [u8; crate::MAX_OPTION_BYTES],
     len: usize,
@@ -136,7 +137,7 @@ impl Writer<'_> {
         self.len += bytes.len();
     }
 
-    /// Fills up to a whole word.
+    /// Pads with NOPs to a multiple of four bytes.
     fn pad(&mut self) {
         while !self.len.is_multiple_of(4) {
             self.put(&[options::NOP]);

@@ -1,4 +1,4 @@
-//! The options of Multipath TCP (RFC 8684 §3), by subtype and length.
+//! Reads and writes the options of Multipath TCP (RFC 8684 §3). Subtype, flags and length decide what an option holds.
 
 use super::options::NOP;
 use super::{Reader, Writer};
@@ -30,7 +30,8 @@ const EXTENSIBILITY: u8 = 0x40;
 const NO_JOIN_TO_INITIAL: u8 = 0x20;
 const HMAC_SHA256: u8 = 0x01;
 
-/// B of MP_JOIN (§3.2) and MP_PRIO (§3.3.8), E of ADD_ADDR (§3.4.1), T of MP_TCPRST (§3.6): the last bit beside the subtype.
+/// The lowest bit of the subtype's octet: B of MP_JOIN (§3.2) and MP_PRIO (§3.3.8), E of ADD_ADDR (§3.4.1), T of
+/// MP_TCPRST (§3.6).
 const LAST: u8 = 0x01;
 
 // The data sequence signal's flags (§3.3).
@@ -40,7 +41,7 @@ const MAPPING: u8 = 0x04;
 const LONG_ACK: u8 = 0x02;
 const DATA_ACK: u8 = 0x01;
 
-/// Writes kind, length and the octet of the subtype.
+/// Writes the first three octets of an option: kind, length, and the subtype with the bits beside it.
 fn start(w: &mut Writer<'_>, len: usize, subtype: u8, bits: u8) {
     w.put(&[KIND, len as u8, subtype | bits]);
 }
@@ -62,7 +63,7 @@ pub(super) fn encode_dss(dss: &Dss, w: &mut Writer<'_>) {
         put_number(m.dsn, w);
         w.put(&m.ssn.to_be_bytes());
         let [l0, l1] = m.len.to_be_bytes();
-        // Without a checksum, padding takes its place.
+        // Without a checksum, two NOPs of padding are in its place.
         let [c0, c1] = m.checksum.map_or([NOP, NOP], u16::to_be_bytes);
         w.put(&[l0, l1, c0, c1]);
     }
@@ -167,8 +168,8 @@ fn encode_join(join: &MpJoin, len: usize, w: &mut Writer<'_>) {
     }
 }
 
-/// Reads an option into `options`, `content` being what follows kind and length. `None` if its subtype is unknown, or
-/// where its length is none that its subtype and flags allow.
+/// Reads an option into `options`; `content` is what follows kind and length. `None` if the subtype is unknown, or if
+/// the length is not one that subtype and flags allow.
 pub(super) fn read(content: &[u8], options: &mut Options) -> Option<()> {
     match content {
         [subtype, rest @ ..] if subtype & SUBTYPE == DSS => options.dss = Some(decode_dss(Reader(rest))?),
@@ -177,7 +178,7 @@ pub(super) fn read(content: &[u8], options: &mut Options) -> Option<()> {
     Some(())
 }
 
-/// Reads any option but the data sequence signal.
+/// Reads an option that is not the data sequence signal.
 fn decode_other(mut r: Reader<'_>) -> Option<MptcpOption> {
     let first = r.u8()?;
     let last = first & LAST != 0;
@@ -241,8 +242,8 @@ fn decode_join(backup: bool, mut r: Reader<'_>) -> Option<MpJoin> {
     })
 }
 
-/// A mapping has a checksum where the option is two bytes longer than without: whether it must have one was negotiated, which
-/// the connection knows (§3.3.1).
+/// Reads a data sequence signal. Its mapping has a checksum if the option is two bytes longer than it would be without
+/// one. Only the connection knows whether checksums were negotiated (§3.3.1).
 fn decode_dss(mut r: Reader<'_>) -> Option<Dss> {
     let flags = r.u8()?;
     let number = |r: &mut Reader<'_>, long: u8| {
@@ -257,8 +258,8 @@ fn decode_dss(mut r: Reader<'_>) -> Option<Dss> {
     r.end(Dss { data_ack, mapping, data_fin: flags & DATA_FIN != 0 })
 }
 
-/// The IP version follows from the length: the option has no field for it since RFC 8684. An echo has no HMAC, everything else
-/// has one.
+/// Reads an ADD_ADDR. Its length tells the IP version, for which the option has no field since RFC 8684. An echo has no
+/// HMAC, every other announcement has one.
 //= RFC 8684 §3.4.1: "The other bits are currently unassigned; they MUST be set to 0 by a sender and MUST be ignored by the
 //= receiver"
 //= tests: codec::address_announcements

@@ -1,4 +1,5 @@
-//! The options of a TCP header (RFC 9293 §3.1, RFC 7323, RFC 2018); those of Multipath TCP are in `mptcp.rs`.
+//! Reads and writes the options of a TCP header (RFC 9293 §3.1, RFC 7323, RFC 2018). The options of Multipath TCP are
+//! in `mptcp.rs`.
 
 use super::{EncodeError, Reader, Writer, mptcp};
 use crate::{MAX_OPTION_BYTES, Options, SackBlock, SackBlocks, Timestamps};
@@ -11,11 +12,11 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
-/// Writes options as [`Options::wire_len`] counts them, in Linux's order: those of TCP, the data sequence signal, the other
-/// ones of Multipath TCP, each padded with NOPs to whole words. Returns the bytes used.
+/// Writes options in Linux's order: those of TCP, the data sequence signal, the other options of Multipath TCP. Each is
+/// padded with NOPs to a multiple of four bytes. Returns the length, which is [`Options::wire_len`].
 ///
 /// # Errors
-/// [`EncodeError::Options`] where they need more than 40 bytes: nothing is ever cut off.
+/// [`EncodeError::Options`] if the options need more than 40 bytes. Options are never cut off or left out.
 //= RFC 9293 §3.1 (MUST-68): "All TCP Options except End of Option List Option (EOL) and No-Operation (NOP) MUST have length fields,
 //= including all future options"
 //= tests: codec::options_of_tcp, codec::every_option_is_as_long_as_it_says
@@ -61,16 +62,16 @@ pub fn encode_options(options: &Options, out: &mut [u8; MAX_OPTION_BYTES]) -> Re
 
 /// Reads the options of a TCP header.
 ///
-/// An option whose length is 0 or 1, or goes past the header, ends the reading: nothing after it can be found. One that is
-/// unknown, or has not the length that it must have, is passed over. Where one that may stand once stands several times,
-/// the last counts, as in Linux.
+/// An option that is unknown, or has a wrong length for its kind, is skipped. If a length is 0 or 1, or goes past the
+/// header, reading ends there, because the next option cannot be found. If an option that may stand only once is
+/// repeated, the last one counts, as in Linux.
 pub fn decode_options(bytes: &[u8]) -> Options {
     let mut options = Options::default();
     read_options(bytes, &mut options);
     options
 }
 
-/// [`decode_options`] into options that exist, in place of what they were.
+/// Like [`decode_options`], but replaces the content of existing `options`.
 //= RFC 9293 §3.1 (MUST-6): "ignore without error any TCP Option it does not implement, assuming that the option has a length
 //= field"
 //= tests: codec::an_unknown_option_is_passed_over
@@ -80,7 +81,7 @@ pub fn decode_options(bytes: &[u8]) -> Options {
 //= tests: codec::options_may_begin_anywhere_in_a_word
 pub(super) fn read_options(mut bytes: &[u8], options: &mut Options) {
     options.clear();
-    // The form that nearly every segment has (RFC 7323 appendix A).
+    // A short cut for the form that nearly every segment has (RFC 7323 appendix A).
     if let [NOP, NOP, TIMESTAMPS, 10, v0, v1, v2, v3, e0, e1, e2, e3, rest @ ..] = bytes {
         let (value, echo) = (u32::from_be_bytes([*v0, *v1, *v2, *v3]), u32::from_be_bytes([*e0, *e1, *e2, *e3]));
         options.timestamps = Some(Timestamps { value, echo });
@@ -95,14 +96,14 @@ pub(super) fn read_options(mut bytes: &[u8], options: &mut Options) {
                 // A length of 0 or 1 leaves no content.
                 let Some(content) = option.get(2..) else { return };
                 bytes = rest;
-                // What is malformed changes nothing.
+                // A malformed option changes nothing.
                 let _ = take(*kind, content, options);
             }
         }
     }
 }
 
-/// Takes one option, `content` being what follows kind and length; `None` if it is malformed.
+/// Reads one option into `options`; `content` is what follows kind and length. `None` if the option is malformed.
 //= RFC 9293 §3.1 (MUST-4): "A given TCP implementation can support any currently defined options, but the following options MUST be
 //= supported"
 //= tests: codec::options_of_tcp, codec::options_may_begin_anywhere_in_a_word

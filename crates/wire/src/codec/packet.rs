@@ -1,4 +1,5 @@
-//! IP and TCP headers. All but the plainest IP headers are read with etherparse, which knows their many ways to be wrong.
+//! Reads and writes IP and TCP headers. IPv4 headers without options are read here; etherparse reads all other IP
+//! headers, because it knows their many ways to be wrong.
 
 use super::options::read_options;
 use super::{DecodeError, EncodeError, encode_options};
@@ -12,26 +13,26 @@ use etherparse::{IpNumber, IpSlice};
 /// The longest headers: IPv6 40, TCP 20, options 40 bytes.
 pub const MAX_HEADER_BYTES: usize = 100;
 
-/// The longest data that any IP packet of ours has, bytes.
+/// No IP packet has more data than this, bytes.
 const MAX_PAYLOAD_BYTES: usize = 65_535;
-/// What a virtual payload represents.
+/// The bytes of virtual payloads.
 static ZEROS: [u8; MAX_PAYLOAD_BYTES] = [0; MAX_PAYLOAD_BYTES];
 /// RFC 1700's default time to live, which Linux has too.
 const HOP_LIMIT: u8 = 64;
 pub(super) const PROTOCOL_TCP: u8 = 6;
-/// Headers without options.
+/// Lengths of headers without options, bytes.
 pub(super) const IPV4_BYTES: usize = 20;
 pub(super) const IPV6_BYTES: usize = 40;
 const TCP_BYTES: usize = 20;
-/// Where a TCP header has its checksum.
+/// Offset of the checksum in a TCP header, bytes.
 const CHECKSUM_OFFSET: u16 = 16;
-/// The first octet of such an IPv4 header: the version, and the length in words.
+/// The first octet of an IPv4 header without options: version 4, length 5 words.
 const PLAIN_IPV4: u8 = 0x45;
 
 /// A decoded packet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packet<'a> {
-    /// Addresses, header and options; its payload is empty.
+    /// Addresses, header and options, with an empty payload.
     pub segment: Segment,
     /// The IP header's ECN codepoint.
     pub ecn: Ecn,
@@ -39,7 +40,7 @@ pub struct Packet<'a> {
     pub payload: &'a [u8],
 }
 
-/// The payload's bytes; a virtual one is zeros.
+/// The payload's bytes; zeros for a virtual payload.
 fn slices_of(payload: &Payload) -> Result<impl Iterator<Item = &[u8]>, EncodeError> {
     let zeros = match payload {
         Payload::Virtual { len, .. } => Some(ZEROS.get(..*len as usize).ok_or(EncodeError::Payload { len: *len })?),
@@ -48,7 +49,7 @@ fn slices_of(payload: &Payload) -> Result<impl Iterator<Item = &[u8]>, EncodeErr
     Ok(zeros.into_iter().chain(payload.slices()))
 }
 
-/// What the payload adds to a checksum; zeros add nothing.
+/// The payload's part of a checksum; 0 for a virtual payload, whose bytes are zeros.
 fn payload_sum(payload: &Payload) -> u64 {
     match payload {
         Payload::Virtual { .. } => 0,
@@ -57,7 +58,7 @@ fn payload_sum(payload: &Payload) -> u64 {
             let (mut sum, mut at) = (0, 0);
             for slice in chunks.slices() {
                 let part = fold(swapped_sum(slice));
-                // Behind an odd number of bytes each one is in the other half of its word (RFC 1071 §2 B).
+                // After an odd number of bytes, each byte falls into the other half of its word (RFC 1071 §2 B).
                 sum += u64::from(if at % 2 == 1 { part.swap_bytes() } else { part });
                 at += slice.len();
             }
@@ -66,11 +67,13 @@ fn payload_sum(payload: &Payload) -> u64 {
     }
 }
 
-/// Puts a segment's IP packet into `out`, in place of what it holds. A virtual payload becomes zeros. A super-segment is one
-/// packet of up to 64 KiB; where it is cut, [`Segment::segment_size`], goes beside it.
+/// Replaces the content of `out` by a segment's IP packet. A virtual payload becomes zeros.
+///
+/// A super-segment becomes one packet of up to 64 KiB. Its [`Segment::segment_size`] is not part of the packet: the
+/// caller tells it to the device that splits the packet.
 ///
 /// # Errors
-/// If options or data are too long, or the addresses are not of one IP version.
+/// If options or data are too long, or if the addresses are of different IP versions.
 pub fn encode(segment: &Segment, ecn: Ecn, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let mut header = [0; MAX_HEADER_BYTES];
     let len = encode_header(segment, ecn, &mut header)?;
@@ -80,23 +83,23 @@ pub fn encode(segment: &Segment, ecn: Ecn, out: &mut Vec<u8>) -> Result<(), Enco
     Ok(())
 }
 
-/// Writes a segment's IP and TCP headers, with the checksums that its data gives, and returns their length.
+/// Writes a segment's IP and TCP headers with complete checksums, and returns their length together.
 ///
 /// # Errors
-/// As [`encode`].
+/// As for [`encode`].
 pub fn encode_header(segment: &Segment, ecn: Ecn, out: &mut [u8; MAX_HEADER_BYTES]) -> Result<usize, EncodeError> {
     let (ip_len, tcp_len) = write_header::<true>(segment, ecn, out)?;
     Ok(ip_len + tcp_len)
 }
 
-/// [`encode_header`] for devices that complete checksums: the data is not looked at, and the TCP checksum's field holds the
-/// folded sum of the pseudo-header alone. The IPv4 header's checksum is complete.
+/// Like [`encode_header`], for devices that complete the TCP checksum: the data is not read, and the checksum's field
+/// holds the folded sum of the pseudo-header alone. The IPv4 header's checksum is complete.
 ///
-/// A super-segment's pseudo-header has the length of all its data, as virtio-net and Linux's TUN devices want it: who cuts
-/// the segments corrects it.
+/// The pseudo-header of a super-segment has the length of all its data, as virtio-net and Linux's TUN devices expect.
+/// The device that splits the super-segment corrects it.
 ///
 /// # Errors
-/// As [`encode`].
+/// As for [`encode`].
 pub fn encode_header_partial(
     segment: &Segment,
     ecn: Ecn,
@@ -106,19 +109,20 @@ pub fn encode_header_partial(
     Ok(PartialHeader { len: ip_len + tcp_len, csum_start: ip_len as u16, csum_offset: CHECKSUM_OFFSET })
 }
 
-/// Headers whose TCP checksum a device completes: `VIRTIO_NET_HDR_F_NEEDS_CSUM` of virtio 1.2 §5.1.6.2.
+/// Where a device finds the headers whose TCP checksum it completes: the fields that go with
+/// `VIRTIO_NET_HDR_F_NEEDS_CSUM` of virtio 1.2 §5.1.6.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialHeader {
     /// Length of the headers, bytes.
     pub len: usize,
-    /// Where the sum starts that the device adds up, to the end of the packet: at the TCP header. Bytes from the IP header's first.
+    /// Offset of the TCP header from the start of the packet, bytes: the device sums from there to the packet's end.
     pub csum_start: u16,
-    /// Where the device puts the result: bytes from `csum_start`.
+    /// Offset from `csum_start` at which the device writes the checksum, bytes.
     pub csum_offset: u16,
 }
 
-/// Writes both headers and returns the length of each. With `COMPLETE` the TCP checksum is complete, otherwise it is the
-/// pseudo-header's sum.
+/// Writes both headers and returns the length of each. The checksum's field holds the TCP checksum if `COMPLETE` is
+/// true, otherwise the pseudo-header's sum.
 #[inline(always)]
 fn write_header<const COMPLETE: bool>(
     segment: &Segment,
@@ -134,7 +138,8 @@ fn write_header<const COMPLETE: bool>(
         _ => return Err(EncodeError::Addresses),
     };
     let (ip, tcp) = out.split_at_mut(ip_len);
-    // Zeros follow, which add nothing to a sum. So the whole space can be processed without a loop.
+    // The rest of the option space stays zero, which adds nothing to a sum. So the whole space is summed and copied
+    // without looking at the length.
     let mut options = [0; MAX_OPTION_BYTES];
     let options_len = encode_options(&segment.options, &mut options)?;
     let header_len = TCP_BYTES + options_len;
@@ -146,7 +151,7 @@ fn write_header<const COMPLETE: bool>(
             let [l0, l1] = tcp_len.checked_add(IPV4_BYTES as u16).ok_or(too_long)?.to_be_bytes();
             let mut words = [
                 [PLAIN_IPV4, ecn as u8, l0, l1],
-                // Never to be fragmented, so its identification need not differ from others' (RFC 6864 §4).
+                // "Don't fragment" is set, so the identification need not be unique (RFC 6864 §4).
                 [0, 0, 0x40, 0],
                 [HOP_LIMIT, PROTOCOL_TCP, 0, 0],
                 src.octets(),
@@ -191,7 +196,7 @@ fn write_header<const COMPLETE: bool>(
     Ok((ip_len, header_len))
 }
 
-/// What the addresses add to a checksum.
+/// The addresses' part of a checksum.
 pub(super) fn addresses_sum(src: IpAddr, dst: IpAddr) -> u64 {
     let sum = |address| match address {
         IpAddr::V4(address) => swapped_sum_of_words(&[address.octets()]),
@@ -200,57 +205,61 @@ pub(super) fn addresses_sum(src: IpAddr, dst: IpAddr) -> u64 {
     sum(src) + sum(dst)
 }
 
-/// The part of a checksum's pseudo-header that is no address.
+/// The part of a checksum that the pseudo-header adds apart from its addresses: protocol and length.
 pub(super) fn pseudo_sum(protocol: u8, len: u16) -> u64 {
     swapped_sum_of_words(&[[0, protocol, 0, 0], u32::from(len).to_be_bytes()])
 }
 
-/// Reads an IPv4 or IPv6 packet that holds a TCP segment. Bytes after the packet, as Ethernet pads short ones, are passed
-/// over.
+/// Reads an IPv4 or IPv6 packet that holds a TCP segment. Bytes after the packet are ignored, because Ethernet pads
+/// short packets.
 ///
 /// # Errors
-/// If it is none, or a checksum is wrong.
+/// If the bytes are not a TCP packet, or a checksum is wrong.
 pub fn decode(bytes: &[u8]) -> Result<Packet<'_>, DecodeError> {
     let mut segment = Segment::default();
     let (ecn, payload) = read::<true>(bytes, &mut segment)?;
     Ok(Packet { segment, ecn, payload })
 }
 
-/// [`decode`] for drivers that share the memory of their packets, of which it may hold many: reads the one at `packet` into
-/// `segment`, whatever that held before, and gives the ECN codepoint.
+/// Reads the packet at the range `packet` of `memory` into `segment`, and returns its ECN codepoint.
+///
+/// Like [`decode`], but the data shares `memory`, which may hold many packets, and the previous content of `segment` is
+/// replaced.
 ///
 /// # Errors
-/// As [`decode`]; the segment is as it was then.
+/// As for [`decode`]; then the segment is unchanged.
 ///
 /// # Panics
-/// If `packet` lies beyond the memory.
+/// If the range `packet` exceeds the memory.
 pub fn decode_into(memory: &Bytes, packet: Range<usize>, segment: &mut Segment) -> Result<Ecn, DecodeError> {
     let (ecn, payload) = read::<true>(&memory[packet], segment)?;
     share(memory, payload, segment);
     Ok(ecn)
 }
 
-/// [`decode_into`] without the TCP checksum, for packets that the device answers for: it has verified them
-/// (`VIRTIO_NET_HDR_F_DATA_VALID`), or they come from this machine and their checksum was never completed
-/// (`VIRTIO_NET_HDR_F_NEEDS_CSUM`). The IPv4 header's checksum is verified all the same.
+/// Like [`decode_into`], but does not verify the TCP checksum. The IPv4 header's checksum is verified.
+///
+/// Only for packets that the device vouches for: it has verified the checksum (`VIRTIO_NET_HDR_F_DATA_VALID`), or the
+/// packet comes from this machine and its checksum was never completed (`VIRTIO_NET_HDR_F_NEEDS_CSUM`).
 ///
 /// # Errors
-/// As [`decode`]; the segment is as it was then.
+/// As for [`decode`]; then the segment is unchanged.
 ///
 /// # Panics
-/// If `packet` lies beyond the memory.
+/// If the range `packet` exceeds the memory.
 pub fn decode_unverified_into(memory: &Bytes, packet: Range<usize>, segment: &mut Segment) -> Result<Ecn, DecodeError> {
     let (ecn, payload) = read::<false>(&memory[packet], segment)?;
     share(memory, payload, segment);
     Ok(ecn)
 }
 
-/// Gives the segment this part of the memory as its data.
+/// Makes `payload`, which is a part of `memory`, the segment's data without copying it.
 fn share(memory: &Bytes, payload: &[u8], segment: &mut Segment) {
     segment.payload = if payload.is_empty() { Payload::EMPTY } else { Payload::Bytes(memory.slice_ref(payload)) };
 }
 
-/// Puts all but the data into `segment`; gives the ECN codepoint and the data. With `VERIFY` the TCP checksum must be right.
+/// Reads everything but the data into `segment`; returns the ECN codepoint and the data. If `VERIFY` is true, the TCP
+/// checksum must be right.
 fn read<'a, const VERIFY: bool>(bytes: &'a [u8], segment: &mut Segment) -> Result<(Ecn, &'a [u8]), DecodeError> {
     let Ip { src, dst, ecn, content } = match read_plain_ipv4(bytes) {
         Some(ip) => ip,
@@ -261,7 +270,7 @@ fn read<'a, const VERIFY: bool>(bytes: &'a [u8], segment: &mut Segment) -> Resul
     let header_len = usize::from(offset >> 4) * 4;
     let (header, payload) = content.split_at_checked(header_len).ok_or(DecodeError::Tcp)?;
     let options = header.get(TCP_BYTES..).ok_or(DecodeError::Tcp)?;
-    // An IP packet's length has 16 bits, and IPv6's jumbograms are none of ours.
+    // Lengths have 16 bits; IPv6's jumbograms are not supported.
     let len = u16::try_from(content.len()).map_err(|_| DecodeError::Ip)?;
     //= RFC 9293 §3.1 (MUST-3): "the receiver MUST check it"
     //= tests: codec::a_changed_bit_is_noticed_or_is_outside_of_what_is_summed
@@ -281,7 +290,7 @@ fn read<'a, const VERIFY: bool>(bytes: &'a [u8], segment: &mut Segment) -> Resul
     Ok((ecn, payload))
 }
 
-/// What is needed of an IP header.
+/// The fields of an IP header that are used, and the packet's content.
 #[derive(Debug, PartialEq)]
 pub(super) struct Ip<'a> {
     pub(super) src: IpAddr,
@@ -290,12 +299,13 @@ pub(super) struct Ip<'a> {
     pub(super) content: &'a [u8],
 }
 
-/// IPv4 without options, as nearly all packets are. Nothing for any other packet, nor where anything is wrong.
+/// Reads a whole IPv4 packet without IP options that holds TCP, as nearly all packets do. `None` for any other packet,
+/// or if anything is wrong; then [`read_any_ip`] finds out what.
 pub(super) fn read_plain_ipv4(bytes: &[u8]) -> Option<Ip<'_>> {
     let words = bytes.as_chunks().0.first_chunk()?;
     let [[version, traffic_class, l0, l1], [_, _, f0, f1], [_, protocol, _, _], src, dst] = *words;
     let content = bytes.get(IPV4_BYTES..usize::from(u16::from_be_bytes([l0, l1])))?;
-    // All of the flags and the fragment's offset but "don't fragment" and the reserved bit.
+    // "More fragments" and the fragment's offset must be 0; "don't fragment" and the reserved bit do not matter.
     let is_whole = (f0 & 0x3f) | f1 == 0;
     let is_right = fold(swapped_sum_of_words(words)) == 0xffff;
     (version == PLAIN_IPV4 && protocol == PROTOCOL_TCP && is_whole && is_right).then_some(Ip {
@@ -306,7 +316,7 @@ pub(super) fn read_plain_ipv4(bytes: &[u8]) -> Option<Ip<'_>> {
     })
 }
 
-/// Any IP header, with its extensions, before this protocol.
+/// Reads any IP header, with its options or extensions, whose content is of `protocol`.
 pub(super) fn read_any_ip(bytes: &[u8], protocol: IpNumber) -> Result<Ip<'_>, DecodeError> {
     //= RFC 9293 §3.9.2 (MUST-50): "When received options are passed up to TCP from the IP layer, a TCP implementation MUST ignore
     //= options that it does not understand"

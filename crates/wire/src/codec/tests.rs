@@ -1,4 +1,5 @@
-//! What the codec must do: one form in bytes for each value, the same value back, and an answer to any bytes.
+//! Tests of the codec: each value has one form in bytes, decoding gives the same value back, and any bytes give a value
+//! or an error.
 
 use super::arbitrary::{any_options, ecn, mptcp, options, segment};
 use super::packet::{read_any_ip, read_plain_ipv4};
@@ -21,7 +22,7 @@ fn bytes_of(options: &Options) -> Vec<u8> {
     out[..len].to_vec()
 }
 
-/// The options have this form, and it is read back as them.
+/// Checks that the options have this form in bytes, and that it decodes to the same options.
 #[track_caller]
 fn has_form(options: Options, form: &str) {
     let hex: String = bytes_of(&options).iter().map(|b| format!("{b:02x}")).collect();
@@ -58,7 +59,7 @@ fn mp_capable_flags() {
     has_form(with(CapableFlags { extensibility: true, ..CapableFlags::default() }), "1e04 01 41");
     has_form(with(CapableFlags { no_join_to_initial_address: true, ..CapableFlags::default() }), "1e04 01 21");
     has_form(with(CapableFlags { version: 0, hmac_sha256: false, ..CapableFlags::default() }), "1e04 00 00");
-    // D to G are not assigned and are ignored.
+    // The flags D to G are not assigned and are ignored.
     assert_eq!(decode_options(&[30, 4, 0x01, 0x1f]), with(CapableFlags::default()));
 }
 
@@ -143,7 +144,7 @@ fn priorities_failures_and_ends() {
     }
 }
 
-/// The layout of Linux: SACK-permitted is in the place of the padding of the timestamps.
+/// Linux's layout: SACK-permitted takes the place of the timestamps' padding.
 #[test]
 fn options_of_tcp() {
     let timestamps = Some(Timestamps { value: 0x0102_0304, echo: 0x0506_0708 });
@@ -198,9 +199,9 @@ fn options_may_begin_anywhere_in_a_word() {
 fn a_malformed_signal_leaves_no_trace() {
     let valid = Dss { data_ack: Some(DataNumber::Short(7)), mapping: None, data_fin: false };
     let form = [30, 8, 0x20, 0x01, 0, 0, 0, 7];
-    // The flags promise a long DATA_ACK and a mapping; the length has room for less.
+    // The flags announce a long DATA_ACK and a mapping, but the length is too short for them.
     let short = [30, 12, 0x20, 0x17, 9, 9, 9, 9, 9, 9, 9, 9];
-    // An octet too many.
+    // One octet too many.
     let long = [30, 9, 0x20, 0x01, 9, 9, 9, 9, 9];
     for malformed in [&short[..], &long] {
         assert_eq!(decode_options(malformed), Options::default());
@@ -210,7 +211,7 @@ fn a_malformed_signal_leaves_no_trace() {
     }
 }
 
-/// Every subtype with every length: only those that the RFC names are options.
+/// Every subtype with every length: only the combinations that the RFC names are options.
 #[test]
 fn only_the_lengths_of_the_rfc_are_options() {
     let allowed = |subtype: u8, bits: u8, len: usize| match subtype {
@@ -259,7 +260,7 @@ fn hello(src: &str, dst: &str) -> Segment {
     segment
 }
 
-/// The checksums come from RFC 1071's sum written down in another language.
+/// The expected checksums were computed by RFC 1071's sum in another language.
 #[test]
 fn whole_packets() {
     let mut out = Vec::new();
@@ -342,7 +343,7 @@ fn what_is_no_segment_is_an_error() {
     assert_eq!(error(&changed(32, 0x40)), DecodeError::Tcp);
     assert_eq!(error(&changed(8, 63)), DecodeError::Checksum);
     assert_eq!(error(&changed(50, b'D')), DecodeError::Checksum);
-    // As Ethernet pads a short packet.
+    // Ethernet pads short packets.
     assert_eq!(decode(&[&good[..], &[0; 9]].concat()), decode(&good));
 }
 
@@ -375,13 +376,13 @@ proptest! {
         prop_assert_eq!(encode_options(&options, &mut [0; MAX_OPTION_BYTES]), expected);
     }
 
-    /// Any bytes give a value, whose own form gives the same value.
+    /// Any bytes decode to a value, and encoding and decoding that value gives it back.
     #[test]
     fn any_option_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..=40)) {
         one_form(&bytes);
     }
 
-    /// Nearly right bytes: a right form with some octets changed and cut off.
+    /// Nearly correct bytes: a correct form with some octets changed and the end cut off.
     #[test]
     fn damaged_option_bytes_are_read(
         options in options(),
@@ -396,7 +397,7 @@ proptest! {
         one_form(&bytes);
     }
 
-    /// Changed in a few places, most headers are still plain, or seem so.
+    /// Most headers that are changed in a few places are still plain, or look plain.
     #[test]
     fn a_plain_header_is_read_as_any_other(
         segment in segment(),
@@ -452,7 +453,7 @@ proptest! {
         encode(&segment, Ecn::NotEct, &mut out).expect("its options fit");
         let at = at.index(out.len());
         out[at] ^= 1 << bit;
-        // IPv6 has no checksum: only its addresses are in TCP's.
+        // The IPv6 header has no checksum of its own; TCP's covers only its addresses.
         if segment.src.is_ipv4() || at >= 8 {
             prop_assert!(decode(&out).is_err());
         }
@@ -470,7 +471,7 @@ fn one_form(bytes: &[u8]) {
             assert_eq!(encode_options(&again, &mut second), Ok(len));
             assert_eq!(form, second);
         }
-        // Bytes may be packed more tightly than our padding allows.
+        // Foreign options may be packed more tightly than our padding allows.
         Err(error) => assert_eq!(error, EncodeError::Options { len: value.wire_len() }),
     }
 }

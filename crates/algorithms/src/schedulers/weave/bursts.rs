@@ -1,16 +1,17 @@
-//! Bursts at the far end of the window, on a lane for which it has no room otherwise.
+//! Bursts at the far end of the window, on a lane for which the window has no room otherwise.
 //!
-//! Let F be lanes that the window fits, with the rate r and the delay R from a byte to its acknowledgement, and let a further lane have
-//! the rate c and the delay T. A byte of it at the far end of the window arrives before its turn where F needs T for what is before it.
-//! With bytes one by one that takes r·T of the window. B bytes at once, the next B after their acknowledgement, take less: F fills what
-//! is before the burst, and meanwhile the window's end moves on, so that F goes on behind it. F is never held up as long as the window
-//! has room for both of these,
+//! Let F be lanes that fit the window, with the rate r and the delay R from a byte to its acknowledgement. Let a
+//! further lane have the rate c and the delay T. A byte that this lane sends far ahead in the stream arrives in time if
+//! F needs at least T for the data before it. If the lane sends bytes one by one, each of them needs r·T bytes of the
+//! window before it. If it sends B bytes at once at the far end of the window, and the next B bytes after their
+//! acknowledgement, it needs less: F fills the window before the burst, meanwhile the window's end advances, and F
+//! continues behind the burst. F is never held up as long as the window has room for all this:
 //!
 //! ```text
 //! r·(R + T + B/c) + 2·B ≤ 2·W
 //! ```
 //!
-//! and then the burst is gained: B bytes in each T + B/c.
+//! The gain is then B bytes in each T + B/c.
 
 use super::lanes::Lanes;
 use super::{Decision, Reason, Weave};
@@ -18,29 +19,31 @@ use core::ops::Range;
 use pathweave_proto::DataSeq;
 use pathweave_proto::scheduler::View;
 
-/// Segments beyond their delay that keep lanes busy while an acknowledgement covers two.
+/// Segments that lanes may have in flight beyond their delay, so that they stay busy although an acknowledgement covers
+/// two segments.
 const BUSY: f64 = 3.0;
-/// Fewer segments make no burst: an acknowledgement covers two.
+/// The fewest segments of a burst: as many as an acknowledgement covers.
 const LEAST: u64 = 2;
 
-/// A burst.
+/// A burst: a range of the stream at the far end of the window.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Burst {
     start: DataSeq,
-    /// What has not gone out yet.
+    /// The part that has not been assigned yet.
     left: Range<DataSeq>,
 }
 
 impl Burst {
-    /// Whether the byte at `at` belongs to it.
+    /// Whether the byte at `at` belongs to the burst.
     pub(super) fn holds(&self, at: DataSeq) -> bool {
         (self.start..self.left.end).contains(&at)
     }
 }
 
 impl Weave {
-    /// Where the window has room for some lanes and not for one more, that one may have bursts at the window's far end: see the
-    /// [module](super). They replace the choice of `used` lanes, whose value is `most`, where they are worth more by the hysteresis.
+    /// Considers bursts: the window has room for the first m lanes but not for one more, and that one gets bursts at
+    /// the window's far end (see the [module](self)). Returns the number of lanes to use. This is `used`, a choice with
+    /// the value `most`, unless bursts are worth more by the hysteresis.
     pub(super) fn weigh_bursts(&self, lanes: &mut Lanes, most: f64, used: usize) -> usize {
         let (mut rate, mut back) = (0.0, f64::INFINITY);
         let (mut most, mut chosen) = (most * (1.0 + self.hysteresis), used);
@@ -53,8 +56,8 @@ impl Weave {
             back = f64::min(back, first.back());
             let round = first.there + back;
             if rate * round > self.window || self.paths[usize::from(first.id.0)].lost {
-                // With losses a rate goes up and down with its congestion window, and a burst that is placed for one rate may be late
-                // for the next.
+                // If a lane has losses, its rate changes with its congestion window, and a burst that was placed for
+                // one rate may be late for the next.
                 break;
             }
             for (j, lane) in lanes.all.iter().enumerate().skip(m + 1).filter(|(_, lane)| !lane.in_debt) {
@@ -66,7 +69,7 @@ impl Weave {
                 if bytes >= LEAST as f64 * mss && value > most {
                     (most, chosen) = (value, m + 1);
                     lanes.burst = Some((j, bytes));
-                    // No more than keeps them busy: the rest of the window is the bursts'.
+                    // The lanes in use get no more of the window than keeps them busy. The rest is for the bursts.
                     lanes.horizon = first.there + BUSY * mss / rate;
                     lanes.holds = rate * round;
                 }
@@ -75,17 +78,17 @@ impl Weave {
         chosen
     }
 
-    /// Where the window does not fit all lanes: a burst at its far end, one at a time, on a lane beyond those that are used.
+    /// Assigns a burst at the window's far end to the lane that was chosen for bursts, one burst at a time.
     pub(super) fn burst(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         let (lane, bytes) = lanes.burst?;
         let lane = &lanes.all[lane];
         let mss = lane.segment();
         if self.burst.left.start != view.queue.assigned_end() {
-            // Others went on where it would have.
+            // Other lanes have taken the data where the burst would have continued.
             self.burst.left.start = self.burst.left.end;
         }
         if self.burst.left.is_empty() && self.path(lane.id).last_end() <= view.first_unacked() {
-            // The last whole segments inside the window.
+            // The burst is the last whole segments inside the window.
             let (start, end) = (view.queue.assigned_end(), view.send_window_end.min(view.queue.written_end()));
             let (free, burst) = (end.since(start) / mss, bytes as u64 / mss);
             if burst < LEAST || free < burst {

@@ -1,5 +1,5 @@
-//! What goes out a second time: the byte that everything waits for, copies that keep estimates fresh, and, for low delay, copies on
-//! idle paths.
+//! Data that is sent a second time: late data that holds up the stream, copies that keep estimates fresh, and, for low
+//! delay, copies on idle paths.
 
 use super::lanes::{Lane, Lanes};
 use super::{Decision, Reason, Rule, Weave, larger};
@@ -10,24 +10,24 @@ use pathweave_units::{Duration, Instant};
 
 /// Segments of a copy that refreshes estimates: as many as an acknowledgement covers.
 const REFRESHING: u64 = 2;
-/// Copies that refresh estimates are at most this part of what was written, so at most this part of what is delivered.
+/// Copies that refresh estimates are at most this fraction of the written data, and so of the delivered data.
 const REFRESHED: f64 = 0.03;
-/// A path that loses no more than this needs no copies against losses.
+/// A path with at most this loss rate needs no copies against losses.
 const LOSSLESS: f64 = 0.001;
-/// A path whose data is late by no more than this part of a round trip is not behind a queue of others.
+/// A path whose data is late by more than this fraction of a round trip is behind a queue of others.
 const ON_TIME: f64 = 0.125;
-/// How often it is measured how much is written.
+/// Time between two measurements of the rate at which data is written.
 const LOAD_MEASURED: Duration = Duration::from_secs(1);
-/// How much of what is out is looked at for copies that pay, in pieces.
+/// The number of pieces in flight, from the first on, that a decision examines for repetitions and copies.
 const LOOKED_AT: usize = 16;
 
-/// How much is written.
+/// The rate at which the application writes data.
 #[derive(Debug, Default)]
 pub(super) struct Load {
-    /// When it was last measured, and what had been written.
+    /// The time of the last measurement, and the end of the written data at that time.
     since: Option<Instant>,
     written: DataSeq,
-    /// Bytes/s; 0 until it was measured twice.
+    /// Bytes/s; 0 until the second measurement.
     rate: f64,
 }
 
@@ -42,8 +42,8 @@ impl Load {
         (self.since, self.written) = (Some(now), written);
     }
 
-    /// Whether copies on this lane take nothing away: it has no price and no quota, and could carry all that is written, or nobody knows yet
-    /// that it could not.
+    /// Whether copies on this lane cost nothing: it has no price and no quota, and it could carry all written data, or
+    /// is in slow start, so that its limit is not known yet.
     fn leaves_free(&self, s: &SubflowView, lane: &Lane) -> bool {
         (lane.doubles || self.rate <= lane.rate) && is_unpriced(s)
     }
@@ -58,35 +58,39 @@ fn loses(view: &View<'_>, lane: &Lane) -> bool {
     view.subflow(lane.id).is_some_and(|s| s.delivery.loss > LOSSLESS)
 }
 
-/// How far `due` lies ahead, s; negative: it is over.
+/// The time from now until `due`, s; negative if `due` is in the past.
 fn from_now(view: &View<'_>, due: Option<Instant>) -> f64 {
     let due = due.unwrap_or(view.now);
     if due > view.now { due.since(view.now).as_secs_f64() } else { -view.now.since(due).as_secs_f64() }
 }
 
 impl Weave {
-    /// The part of `span` that none of its `owners` has acknowledged.
+    /// The part of `span` that no subflow of `owners` has acknowledged.
     fn outstanding(&self, span: Range<DataSeq>, owners: SubflowSet) -> Option<Range<DataSeq>> {
         let paths = owners.iter().filter_map(|id| self.paths.get(id.index()));
         let span = paths.fold(span, |span, path| path.outstanding(span));
         (span.start < span.end).then_some(span)
     }
 
-    /// When the byte at `at` arrives by the first of its `owners`, and which of them that is.
+    /// The earliest time at which one of the `owners` should deliver the byte at `at`, and that owner.
     pub(super) fn arrival_of(&self, at: DataSeq, owners: SubflowSet) -> Option<(Instant, SubflowId)> {
         owners.iter().filter_map(|id| Some((self.paths.get(id.index())?.due(at)?, id))).min_by_key(|(due, _)| *due)
     }
 
-    /// The least lateness that acknowledgements on `lane` showed lately, s. A path that has shown none yet may be as late as the latest other one.
+    /// q of the lane: the least lateness that its acknowledgements showed lately, s. If it has not shown any yet, the
+    /// largest q of the other lanes counts.
     fn least_late(&self, lanes: &Lanes, lane: &Lane) -> Option<f64> {
         let known = |l: &Lane| self.paths[l.id.index()].least_late();
         known(lane).or_else(|| lanes.all.iter().filter_map(known).reduce(larger))
     }
 
-    /// Where nothing new can go out: the first byte that is not acknowledged, on a lane where it arrives sooner than where it is. What is
-    /// overdue by a round trip and the least lateness there counts as lost and goes again where it was, and what is lost behind it goes out with
-    /// it. Until something was acknowledged nothing counts as lost: it may be in a long queue of others. Where nothing is
-    /// left to be given, the stream's end waits for all that is out, not only for the head.
+    /// If nothing new can be sent: repeats the first byte that is not acknowledged on a lane where it arrives sooner
+    /// than where it is.
+    ///
+    /// Data that is overdue by a round trip and its path's least lateness counts as lost. Lost data behind the first
+    /// byte is repeated too. Before the first acknowledgement nothing counts as lost, because the data may be in a long
+    /// queue of others. If no unassigned data is left, the end of the stream waits for all data in flight, not only for
+    /// the first byte; then any data is repeated that arrives sooner.
     pub(super) fn repeat_head(
         &mut self,
         view: &View<'_>,
@@ -102,7 +106,8 @@ impl Weave {
             if owners.union(takers) == owners {
                 continue;
             }
-            // A head that was acknowledged on its path alone has not arrived: a middlebox acknowledged it.
+            // If the first byte is acknowledged on its path but not by a DATA_ACK, it has not arrived: a middlebox
+            // acknowledged it.
             let outstanding = if span.start == head { Some(span) } else { self.outstanding(span, owners) };
             let Some(span) = outstanding else { continue };
             let holders = lanes.all.iter().filter(|l| owners.contains(l.id));
@@ -113,27 +118,29 @@ impl Weave {
             let is_lost = |l: &&Lane| -due > l.rtt && self.least_late(lanes, l).is_some_and(|late| -due > l.rtt + late);
             let lost = holder.filter(is_lost);
             if span.start != head && lost.is_none() && self.burst.holds(span.start) {
-                // It has the time that it needs.
+                // Data of a burst is meant to arrive later.
                 continue;
             }
             let arrives = if let Some(l) = lost {
-                // Sent again where it was, it is behind what is owed.
+                // The alternative is to send it again on its own path, behind the data there.
                 l.arrival
             } else {
-                // Mostly nothing is late, or nothing arrives sooner than what is, and nothing is searched.
+                // Usually nothing is late, or no lane is sooner than the late data, and no search is needed.
                 let sooner = |late: f64| lanes.open().any(|(_, other)| other.arrival < due + late);
                 let is_behind = |l: &&Lane| self.paths[l.id.index()].is_behind(span.start);
                 let late = holder.filter(|l| l.late > 0.0 && sooner(l.late)).filter(is_behind);
                 larger(due + late.map_or(0.0, |l| l.late), 0.0)
             };
-            // Behind the head only where a round trip is gained, or what is in time would go out again and again.
+            // Data behind the head that is not lost is repeated only if that gains a round trip. Otherwise data that is
+            // in time would be repeated again and again.
             let all = span.start == head || lost.is_some() || ends;
-            // What lies further behind is due later. Mostly nothing arrives sooner, whatever its lateness.
+            // Data further behind is due later. Usually no lane is sooner, whatever its lateness.
             let mut others = lanes.open().map(|(_, l)| l).filter(|l| l.arrival < arrives && !owners.contains(l.id));
             let owes = lost.map_or(0.0, |l| l.owes);
             let (lane, arrival) = others.find_map(|l| {
                 let late = self.paths[l.id.index()].least_late().unwrap_or(0.0);
-                // Where both paths are behind a queue of others, a silence is that queue, and a copy would only lengthen the other one.
+                // If the other lane is behind a queue of others, the silence probably comes from such a queue, and a
+                // copy would only lengthen the other queue.
                 let arrives = if late > ON_TIME * l.rtt { arrives - owes } else { arrives };
                 let arrival = l.arrival + late;
                 (arrival + if all { 0.0 } else { l.rtt } < arrives).then_some((l, arrival))
@@ -149,8 +156,8 @@ impl Weave {
         None
     }
 
-    /// What lies on lanes that are not used any more and arrives only after the horizon holds up what the others deliver: it
-    /// goes out again before new data.
+    /// Repeats data of lanes that are not in use any more if it would arrive only after the horizon. Such data holds up
+    /// the deliveries of the other lanes, so it is repeated before new data is sent.
     pub(super) fn rescue(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         if !lanes.all[lanes.used..].iter().any(|l| l.out > 0) || self.without.leaves_out(Rule::Rescue) {
             return None;
@@ -178,9 +185,10 @@ impl Weave {
         None
     }
 
-    /// For low delay: a copy of what is out on a lane with room, where it arrives sooner. Where its path loses packets, or the copy costs
-    /// nothing, it need only arrive before a repeat would: no estimate says when a path will be late. A copy takes no more of the window,
-    /// so lanes for which the window has no room carry copies too.
+    /// For low delay: copies data in flight to a lane with room if it arrives sooner there. If the original's path
+    /// loses packets, or if the copy costs nothing, the copy need only arrive before a repetition would, because no
+    /// estimate tells when a path will be late. A copy takes no additional room in the window, so lanes that are not in
+    /// use carry copies too.
     pub(super) fn copy_where_it_pays(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         self.load.measure(view);
         for lane in lanes.all.iter().filter(|lane| lane.room > 0) {
@@ -192,10 +200,10 @@ impl Weave {
                 }
                 let Some(span) = self.outstanding(span, owners) else { continue };
                 let Some(holder) = lanes.all.iter().find(|l| owners.contains(l.id)) else { continue };
-                // A copy of what a dearer path has would make new data go there.
+                // A copy of data that is on a priced path is not free, because it would draw new data to that path.
                 let free = leaves_free && view.subflow(holder.id).is_some_and(is_unpriced);
                 let due = from_now(view, self.arrival_of(span.start, owners).map(|(due, _)| due)).max(0.0);
-                // Without the copy it would be repeated here a round trip after it was due.
+                // Without the copy, the data would be repeated on this lane a round trip after it was due.
                 let instead = if free || loses(view, holder) { due + holder.rtt + lane.there } else { due };
                 if lane.arrival >= instead {
                     continue;
@@ -213,7 +221,8 @@ impl Weave {
         None
     }
 
-    /// A copy of the last bytes that are out, on a lane that has carried nothing for the patience.
+    /// Refreshes the estimates of a lane that has carried nothing for the patience: sends it a copy of the last bytes
+    /// in flight.
     pub(super) fn refresh(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         if self.without.leaves_out(Rule::Copies) {
             return None;

@@ -1,4 +1,4 @@
-//! What is repeated, and when.
+//! Tests of repetitions and copies.
 
 use super::tests::{answer, held_by_the_slow_path, held_up, learn};
 use super::{Objective, Weave};
@@ -30,7 +30,7 @@ fn what_a_wrong_path_holds_up_costs_one_copy_a_round_trip_after_it_was_due() {
     }
 }
 
-/// As [`held_up`], but what the slow path holds was to arrive one segment each 150 ms.
+/// Like [`held_up`], but the segments on the slow path are due one after the other, 150 ms apart.
 fn held_up_in_turn(held: u64) -> (Weave, Bench) {
     let (mut weave, bench) = held_by_the_slow_path(held);
     for n in 0..held {
@@ -42,8 +42,8 @@ fn held_up_in_turn(held: u64) -> (Weave, Bench) {
 
 #[test]
 fn what_lies_behind_an_overdue_byte_is_as_late_and_is_not_waited_for() {
-    // Beyond a round trip of 100 ms the second segment is 51 ms late, and so is the third one, which was due just now: more than the 30 ms
-    // of a copy over the other path and its round trip.
+    // The second segment is late by 51 ms beyond a round trip of 100 ms. So is the third one, which was due just now.
+    // This is more than the 30 ms that a copy over the other path takes, its round trip included.
     let (mut weave, mut bench) = held_up_in_turn(5);
     bench.now += Duration::from_millis(301);
     let repeated: Vec<_> = std::iter::from_fn(|| bench.step(&mut weave)).collect();
@@ -52,7 +52,8 @@ fn what_lies_behind_an_overdue_byte_is_as_late_and_is_not_waited_for() {
 
 #[test]
 fn what_a_path_has_acknowledged_waits_for_the_head_and_is_not_repeated() {
-    // A slow path holds the head. What lies behind it came over another slow one, but for the last segment, which is overdue too.
+    // A slow path holds the first byte. The data behind it has arrived over another slow path, except for the last
+    // segment, which is overdue too.
     let slow = |id| sub(id).rtt(100).cwnd(50);
     let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), slow(1), slow(2)]).write(4);
     let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
@@ -91,8 +92,9 @@ fn for_low_delay_what_has_arrived_is_not_copied() {
     assert!(!copied(4));
 }
 
-/// Whether the last of so many segments that are written in four seconds is copied to the other path, where it arrives a millisecond later
-/// and what that path has owed for `owes_ms` beyond a round trip.
+/// Whether the last segment is copied to the other path, if `written` segments are written in four seconds. There it
+/// would arrive later by a millisecond, plus the time `owes_ms` for which that path's acknowledgement is overdue beyond
+/// a round trip.
 fn copied_for_nothing(written: u64, owes_ms: u64, prepare: impl Fn(&mut Bench)) -> bool {
     let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(22).cwnd(50)]);
     let mut weave = Weave::new(Objective::Latency, 0.05, Duration::from_secs(1000));
@@ -122,21 +124,21 @@ fn for_low_delay_copies_that_cost_nothing_go_out_although_nothing_is_known_to_ne
         !copied_for_nothing(100, 0, |bench| bench.sub(0).path.cost = 1.0),
         "what is new would go where it costs something"
     );
-    // 1 MB/s, of which nobody knows whether it is all while the path is in slow start.
+    // 1 MB/s; while the path is in slow start, it is not known whether it has more.
     let starts = |bench: &mut Bench| {
         (bench.sub(1).window.ssthresh, bench.sub(1).window.phase) = (u32::MAX, Phase::SlowStart);
     };
     assert!(copied_for_nothing(3900, 0, |_| {}));
     assert!(!copied_for_nothing(4100, 0, |_| {}), "the path could not keep up");
     assert!(copied_for_nothing(4100, 0, starts));
-    // A repeat would arrive 41 ms from now, after 10 ms, a round trip of 20 ms and the way of 11 ms.
+    // A repetition would arrive 41 ms from now: after 10 ms, a round trip of 20 ms and a one-way delay of 11 ms.
     assert!(copied_for_nothing(100, 25, |_| {}));
     assert!(!copied_for_nothing(100, 35, |_| {}), "a repeat would be sooner");
 }
 
 #[test]
 fn for_low_delay_a_path_for_which_the_window_has_no_room_carries_copies_of_all_that_is_out() {
-    // A round trip of the nearer path takes up the whole window.
+    // A round trip's data of the nearer path takes up the whole window.
     let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(60).cwnd(50)]).send_window(20);
     let mut weave = Weave::new(Objective::Latency, 0.05, Duration::from_secs(1000));
     bench.decide(&mut weave);
@@ -190,13 +192,13 @@ fn what_is_as_late_as_all_on_its_path_is_not_lost() {
         bench.now += Duration::from_millis(ms);
         bench.step(&mut weave)
     };
-    // A round trip of 100 ms, and everything waits 40 ms there.
+    // The round trip is 100 ms, and all data is late by 40 ms there.
     assert_eq!(repeated(Some(0.04), None, 139), None);
     assert_eq!(repeated(Some(0.04), None, 141), Some((0, 0..1)));
     assert_eq!(repeated(None, None, 10_000), None, "it may be in a long queue");
     assert_eq!(repeated(None, Some(0.03), 129), None, "as long as the other path's");
     assert_eq!(repeated(None, Some(0.03), 131), Some((0, 0..1)));
-    // Here it arrives after 10 ms and what everything waits here, where it was after 50 ms.
+    // Here it arrives after 10 ms plus the lateness of all data here; on its own path it arrives after 50 ms.
     assert_eq!(repeated(Some(0.0), Some(0.039), 101), Some((0, 0..1)));
     assert_eq!(repeated(Some(0.0), Some(0.041), 101), None);
 }
@@ -206,7 +208,8 @@ fn how_late_all_is_at_least_is_learnt_from_acknowledgements_and_forgotten_again(
     let mut bench = Bench::new([sub(0).rtt(100).cwnd(50), sub(1).rtt(20).cwnd(50)]).write(40);
     let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
     let (id, mut next) = (SubflowId(0), 0);
-    // So many segments are given, should arrive after 50 ms, and are acknowledged `late_ms` after that should be here.
+    // Gives `segments`, which should arrive after 50 ms, and acknowledges them `late_ms` after the acknowledgement is
+    // due.
     let mut acknowledged = |segments: u64, late_ms: u64| {
         let mappings = [seg(next)..seg(next + segments)];
         next += segments;

@@ -1,9 +1,11 @@
-//! Paths that cost more than they bring.
+//! Debts: paths that cost more than they bring.
 //!
-//! What lies behind a late byte can be sent only until the window is full. While nothing new can go out although others have room, and the
-//! byte where the stream stands is late by a round trip, the others lose what they would deliver: the path that was to bring it owes that
-//! many bytes. It pays with what it brings, of which a window counts. A path that owes more than it has brought carries nothing new until
-//! the debt is paid at the rate that it is believed to have. Where costs decide, a cheap path is used whatever it costs in time.
+//! While a byte is late, the data behind it can be sent only until the window is full. Suppose that nothing new can be
+//! sent although other paths have room, and that the first missing byte of the stream is late by a round trip. Then the
+//! others lose what they would deliver, and the path that carries the byte is charged that many bytes. It pays with the
+//! bytes that it brings, of which at most a window counts. A path that was charged more than it has brought is in debt:
+//! it carries nothing new until the debt is paid off, at the rate that it is believed to have. With the objective
+//! `Cost` there are no debts: a cheap path is used, whatever it costs in time.
 
 use super::lanes::Lanes;
 use super::{Objective, Rule, Weave};
@@ -11,22 +13,23 @@ use pathweave_proto::scheduler::View;
 use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
 
-/// A path for which others wait.
+/// A path for which other paths wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blame {
+    /// The path that is waited for.
     id: SubflowId,
-    /// The byte for which they wait.
+    /// The byte that is waited for.
     head: DataSeq,
-    /// From when on they wait: since the last decision, but not before its byte is late.
+    /// The time from which the wait is charged: the last decision, but not before the byte is late by a round trip.
     from: Instant,
-    /// What they would deliver, bytes/s.
+    /// The rate at which the waiting paths would deliver, bytes/s.
     rate: f64,
 }
 
 impl Weave {
-    /// Charges what others could not send since the last decision to the path for which they waited.
+    /// Charges the path that others waited for since the last decision with the bytes that they could not send.
     pub(super) fn charge(&mut self, now: Instant) {
-        // Mostly nobody waits.
+        // Usually no path waits.
         let Some(blame) = &self.blame else { return };
         if now > blame.from {
             let (id, bytes) = (blame.id, blame.rate * now.since(blame.from).as_secs_f64());
@@ -36,7 +39,7 @@ impl Weave {
         self.blame = None;
     }
 
-    /// The wait ends when its byte is acknowledged, and with its path.
+    /// Ends the wait if its byte has been acknowledged, or if its path has gone down.
     pub(super) fn end_wait(&mut self, now: Instant, first_unacked: DataSeq, down: Option<SubflowId>) {
         let Some(blame) = &self.blame else { return };
         if blame.head < first_unacked {
@@ -46,8 +49,8 @@ impl Weave {
         }
     }
 
-    /// Who is to blame where nothing new can go out although others have room: the path that was to bring the first byte that is missing,
-    /// once that is late by a round trip.
+    /// The path to blame if nothing new can be sent although other paths have room: the path that carries the first
+    /// missing byte. The charge begins once that byte is late by a round trip.
     pub(super) fn blame(
         &self,
         view: &View<'_>,

@@ -1,4 +1,4 @@
-//! Who owes what, and bursts after a loss.
+//! Tests of debts, and of bursts after a loss.
 
 use super::lanes::Lanes;
 use super::tests::{answer, learn, pair};
@@ -9,7 +9,7 @@ use pathweave_proto::scheduler::Event;
 use pathweave_proto::scheduler::testing::{Bench, seg, sub};
 use pathweave_units::Duration;
 
-/// How the paths compare.
+/// The lanes of the paths, compared now.
 fn lanes(weave: &mut Weave, bench: &Bench) -> Lanes {
     let mut lanes = Lanes::default();
     weave.compare(&bench.view(), &mut lanes);
@@ -20,8 +20,8 @@ fn uses_the_slow_one(weave: &mut Weave, bench: &Bench) -> bool {
     lanes(weave, bench).used().iter().any(|lane| lane.id == SubflowId(1))
 }
 
-/// Two paths of 1 MB/s, of which the slow one has brought 120 segments, and a window of 200. The first segment in it was due on the slow path
-/// so long ago, and so many more have been given.
+/// Two paths of 1 MB/s and a window of 200 segments. The slow path has brought 120 segments. The first segment in the
+/// window was due on the slow path `late_ms` ago, and `given` more segments have been given.
 fn kept_waiting(late_ms: u64, given: u64, without: &str) -> (Weave, Bench) {
     kept_waiting_for(Objective::Throughput, late_ms, given, without)
 }
@@ -39,7 +39,7 @@ fn kept_waiting_for(objective: Objective, late_ms: u64, given: u64, without: &st
     (weave, bench)
 }
 
-/// Whether the slow path is left out then.
+/// Whether the slow path of [`kept_waiting`] is left out afterwards.
 pub(super) fn left_out(late_ms: u64, given: u64, without: &str) -> bool {
     let (mut weave, bench) = kept_waiting(late_ms, given, without);
     !uses_the_slow_one(&mut weave, &bench)
@@ -128,7 +128,7 @@ fn after_a_loss_a_burst_makes_no_longer_queue_than_a_full_window_does() {
     let room = |id: u8, cwnd: u32| {
         let (mut weave, mut bench) = pair(200, 0);
         for id in [0, 1] {
-            // The link's rate is known once what was given as a burst is acknowledged.
+            // The link's rate is known once data that was given as a burst is acknowledged.
             weave.path(SubflowId(id)).given(bench.now, seg(0)..seg(120), bench.now);
             learn(&mut weave, &mut bench, id, 8.0, 0);
         }

@@ -1,25 +1,28 @@
-//! The paths as they compare now: who is used, how much each may have in flight, and where new data belongs.
+//! Lanes: the paths with their present estimates. They are compared here: which ones are used, and how much each may
+//! have in flight.
 
 use super::{Objective, Rule, Weave, larger, smaller};
 use pathweave_proto::congestion::Phase;
 use pathweave_proto::scheduler::{SubflowView, View};
 use pathweave_proto::{SubflowId, SubflowSet};
 
-/// In slow start a path has at most so many times its delay in flight, and these segments more.
+/// In slow start a path has at most this many times the data of its round trip in flight, plus this many segments.
 const STARTING: (f64, f64) = (1.0625, 4.0);
-/// Where the window holds so many times what the lanes in use can have out without queues, slow start needs no limits: when it ends with
-/// a loss, at most four times that is out, twice a path and a queue of its delay, and two more go out until the loss is repaired.
+/// A window is ample if it holds this many times the data that the lanes in use can have in flight without queues. Then
+/// slow start needs no limits: if it ends with a loss, at most four times that data is in flight (twice the path and a
+/// queue as long as its delay), and two times more is sent until the loss is repaired.
 const AMPLE: f64 = 6.0;
-/// Segments of an initial window: what an unknown path is trusted with, and what may wait at a bottleneck before its first loss.
+/// Segments of an initial window, which a path may send before it is measured, and which may wait at a bottleneck
+/// before the first loss.
 const INITIAL_WINDOW: u32 = 10;
-/// After a loss a burst may be the congestion window divided by this.
+/// After a loss a burst may be at least the congestion window divided by this.
 const MEASURES: f64 = 4.0;
-/// A rank behind all delays, s.
+/// Added to the rank of lanes in debt, so that they come after all others, s.
 const LAST: f64 = 1e9;
-/// Doublings beyond these count as these: more than any window holds.
+/// The most doublings that an estimate counts: more than any window holds.
 const MOST_DOUBLINGS: f64 = 16.0;
 
-/// A subflow that can be chosen.
+/// A subflow that may be used, with its present estimates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lane {
     pub(super) id: SubflowId,
@@ -27,36 +30,37 @@ pub(super) struct Lane {
     pub(super) mss: u32,
     /// Bytes that it was given and that are not acknowledged.
     pub(super) out: u64,
-    /// Without queues: from here to the receiver, and the smallest round trip, s.
+    /// The delay to the receiver and the smallest round trip, both without queues, s.
     pub(super) there: f64,
     pub(super) rtt: f64,
-    /// It has cost the others more than it has brought.
+    /// Whether it has cost the others more than it has brought.
     pub(super) in_debt: bool,
-    /// By which lanes are in order: the soonest first, and those in debt last.
+    /// The key by which lanes are sorted: the shortest delay first, and lanes in debt last.
     rank: f64,
-    /// What it delivers when it is kept busy, and what it delivered, bytes/s.
+    /// The rate at which it delivers if it is kept busy, and the rate at which it has delivered, bytes/s.
     pub(super) rate: f64,
     delivered: f64,
-    /// What leaves its bottleneck while a window goes out at once, bytes/s.
+    /// The rate at which its bottleneck sends while a whole window arrives there at once, bytes/s.
     burst_rate: f64,
-    /// It is in slow start and there is no queue.
+    /// Whether it is in slow start and has no queue.
     pub(super) doubles: bool,
-    /// It is in slow start and there is nobody else.
+    /// Whether it is in slow start and has no queue longer than a burst of its own explains.
     careful: bool,
-    /// When a byte arrives that is given now, s from now.
+    /// The time until a byte that it is given now arrives, s.
     pub(super) arrival: f64,
-    /// By how much its next acknowledgement is overdue, s.
+    /// The time by which its next acknowledgement is overdue, s.
     pub(super) late: f64,
-    /// What of `arrival` is there because it has owed an acknowledgement for so long, s.
+    /// The part of `arrival` that is there because it has been silent while an acknowledgement was overdue, s.
     pub(super) owes: f64,
-    /// Full segments that its windows take, whatever the horizon; without pacing too.
+    /// Full segments for which its windows have room, whatever the horizon is: within the limits on bursts, and without
+    /// them.
     pub(super) space: u32,
     unpaced: u32,
-    /// Bytes that its congestion window takes.
+    /// Its congestion window, bytes.
     pub(super) window: f64,
-    /// Full segments that it takes now.
+    /// Full segments that it may be given now.
     pub(super) room: u32,
-    /// Its bottleneck takes a further segment so many seconds from now; 0: now.
+    /// The time until its bottleneck may be given a further segment, s; 0 if it may be given one now.
     pub(super) later: f64,
 }
 
@@ -69,9 +73,9 @@ impl Lane {
         self.rtt - self.there
     }
 
-    /// Bytes that it delivers within `time` seconds.
+    /// The bytes that the lane delivers within `time` seconds.
     fn delivers(&self, time: f64) -> f64 {
-        // What its window takes now does not wait for acknowledgements.
+        // The data that its window has room for now does not wait for acknowledgements.
         let at_once = smaller(self.burst_rate * time, f64::from(self.unpaced) * f64::from(self.mss));
         let steady = self.rate * time;
         if !self.doubles {
@@ -84,34 +88,34 @@ impl Lane {
     }
 }
 
-/// All lanes in order of their delays, and the horizon.
+/// All lanes in order of their delays, and the choice among them.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     pub(super) all: Vec<Lane>,
-    /// How many of them are used: the first ones.
+    /// The number of lanes in use, which are the first of `all`.
     pub(super) used: usize,
-    /// Those in use that take something now.
+    /// The lanes in use that may be given data now.
     pub(super) takers: SubflowSet,
-    /// The longest delay of data that is given now, s.
+    /// The horizon: the longest delay of data that is given now, s.
     pub(super) horizon: f64,
-    /// Bytes of the window that those in use take up while no queue delays them.
+    /// Bytes of the window that the lanes in use take up while no queue delays them.
     pub(super) holds: f64,
-    /// The lane that has bursts at the window's end, and their bytes.
+    /// The index of the lane that gets bursts at the window's end, and the bytes of a burst.
     pub(super) burst: Option<(usize, f64)>,
 }
 
 impl Lanes {
-    /// Those in use.
+    /// The lanes in use.
     pub(super) fn used(&self) -> &[Lane] {
         &self.all[..self.used]
     }
 
-    /// Those in use that take something now, with their places.
+    /// The lanes in use that may be given data now, with their indices.
     pub(super) fn open(&self) -> impl Iterator<Item = (usize, &Lane)> {
         self.used().iter().enumerate().filter(|(_, lane)| lane.room > 0)
     }
 
-    /// Bytes that lanes which deliver sooner than the lane at `j` deliver until its next byte arrives.
+    /// The bytes that sooner lanes deliver until the next byte of lane `j` arrives.
     pub(super) fn ahead(&self, j: usize) -> f64 {
         let at = self.all[j].arrival;
         let sooner = self.used().iter().filter(|lane| lane.arrival < at);
@@ -120,7 +124,7 @@ impl Lanes {
 }
 
 impl Weave {
-    /// Compares the paths.
+    /// Fills `lanes` with the present estimates, and chooses the lanes to use and the horizon.
     pub(super) fn compare(&mut self, view: &View<'_>, lanes: &mut Lanes) {
         lanes.all.clear();
         let since = view.now.since(self.decided_at).as_secs_f64();
@@ -131,11 +135,11 @@ impl Weave {
         if self.objective == Objective::Cost {
             self.keep_cheap(view, &mut lanes.all);
         }
-        // Mostly they are in order.
+        // Usually they are in order already.
         if !lanes.all.is_sorted_by(|a, b| a.rank < b.rank || (a.rank == b.rank && a.id < b.id)) {
             lanes.all.sort_unstable_by(|a, b| a.rank.total_cmp(&b.rank).then(a.id.cmp(&b.id)));
         }
-        // Only what fills the window can go on while a loss is repaired.
+        // Only a stream that fills the window can continue while a loss is repaired.
         let fills_window = view.queue.written_end() >= view.send_window_end;
         self.weigh(lanes, fills_window);
     }
@@ -147,7 +151,7 @@ impl Weave {
         let rtt = path.segment_rtt(s, mss);
         let window = f64::from(s.window.cwnd) * mss / rtt;
         let busy = path.was_busy(view.now, rtt);
-        // A queue shows that the delivery rate is all that the path has.
+        // A queue shows that the path was busy, so that its delivery rate is its capacity.
         let unknown = path.link_rate() == 0.0 && !busy;
         let trusted = if unknown { smaller(window, f64::from(INITIAL_WINDOW) * mss / rtt) } else { 1.0 };
         let delivered = larger(path.rate(), trusted);
@@ -167,25 +171,28 @@ impl Weave {
         let queued = if unknown { 0.0 } else { path.waiting(view.now, rate) };
         let late = path.late(view.now, rtt);
         let owes = path.owes(view.now, late);
-        // A congestion window that no loss has set does not say what the path takes, also where slow start has ended by itself.
+        // A congestion window that no loss has set does not show how much the path holds, even if slow start has ended
+        // by itself.
         let mut burst = f64::from(INITIAL_WINDOW) * mss;
         let left_out = if slow_start {
             without.leaves_out(Rule::Start)
         } else if !path.lost {
             without.leaves_out(Rule::Start) || without.leaves_out(Rule::AfterStart)
         } else {
-            // The queue that a full window makes fits, and a part of a window shows what the link's rate is now.
+            // The bottleneck's queue has room for the queue of a full window, and a part of a window shows the link's
+            // present rate.
             let full = f64::from(s.window.cwnd) * mss;
             burst = larger(burst, larger(full - link * rtt, full / MEASURES));
             without.leaves_out(Rule::AfterLoss)
         };
         let paced = !left_out && !unknown && queue <= burst;
         let mut room = if s.has_space() { s.window_space() } else { 0 };
-        // A full window takes the next byte when an acknowledgement comes.
+        // A full window has room for the next byte when the next acknowledgement comes.
         let full = if room == 0 { path.next_acknowledgement(view.now, rtt - there) } else { 0.0 };
         let (unpaced, mut later) = (room, 0.0);
         if paced {
-            // A longer burst would be lost where a queue is short, and the window would be halved long before the path is full.
+            // A longer burst could overflow a short queue, and the loss would halve the window long before the path is
+            // full.
             let left = (burst - queued) / mss;
             if left < 1.0 {
                 later = (1.0 - left) * mss / link;
@@ -217,8 +224,8 @@ impl Weave {
         }
     }
 
-    /// Leaves only the cheapest lanes, and of the others those without which what is written takes longer than the patience. What has
-    /// no quota left is used only where there is nothing else.
+    /// Keeps the cheapest lanes, and of the dearer ones as many as are needed to deliver the written data within the
+    /// patience. Lanes without quota left are kept only if there are no others.
     fn keep_cheap(&self, view: &View<'_>, all: &mut Vec<Lane>) {
         let terms = |lane: &Lane| view.subflow(lane.id).map(|s| s.path).unwrap_or_default();
         let spent = |lane: &Lane| terms(lane).quota_left == Some(0);
@@ -243,7 +250,7 @@ impl Weave {
         all.truncate(kept);
     }
 
-    /// Finds the lanes to use and the horizon, and bounds what each may have in flight.
+    /// Chooses the lanes to use and the horizon, and limits the data that each lane may have in flight.
     fn weigh(&mut self, lanes: &mut Lanes, fills_window: bool) {
         let (mut rate, mut back) = (0.0, f64::INFINITY);
         let (mut most, mut used) = (0.0, 0);
@@ -253,7 +260,7 @@ impl Weave {
             }
             rate += lane.rate;
             back = smaller(back, lane.back());
-            // Where the window has room for all of them, one more takes nothing from the others.
+            // If the window has room for all of them, one more lane takes nothing from the others.
             let delay = lane.there + back;
             let most_of_window = self.window / delay;
             let fits = rate <= most_of_window;
@@ -266,7 +273,7 @@ impl Weave {
             }
         }
         lanes.burst = None;
-        // Nothing is worth more than all rates.
+        // Bursts cannot be worth more than the sum of all rates.
         let bursts = !self.without.leaves_out(Rule::Bursts) && !self.without.leaves_out(Rule::Choice);
         if bursts && most * (1.0 + self.hysteresis) < rate {
             used = self.weigh_bursts(lanes, most, used);
@@ -280,7 +287,8 @@ impl Weave {
             if ample {
                 (lane.room, lane.later) = (lane.unpaced, 0.0);
             }
-            // A segment more would wait, and with it all behind it; but a path is busy only with all that its round trip holds.
+            // A segment beyond the horizon would wait, and delay all data behind it. But a path is busy only if it has
+            // the data of a whole round trip in flight.
             let holds = lane.rate * lane.rtt / mss;
             let mut segments = if self.without.leaves_out(Rule::Cap) {
                 u32::MAX
@@ -298,7 +306,7 @@ impl Weave {
     }
 }
 
-/// `segments`, and a whole one for a part.
+/// `segments` rounded up to a whole number.
 fn rounded_up(segments: f64) -> u32 {
     let whole = segments as u32;
     whole.saturating_add(u32::from(f64::from(whole) < segments))

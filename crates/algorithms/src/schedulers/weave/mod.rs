@@ -1,12 +1,13 @@
-//! `weave`: only paths whose bytes earn their place in the receive window, and each byte where it arrives in time.
+//! `weave`: uses only paths whose bytes earn their place in the receive window, and sends each byte where it arrives in
+//! time.
 //!
 //! # What it does
 //!
-//! A byte takes up room in the receive window until it and all before it have arrived. So `weave` chooses the longest
-//! delay that it allows, the horizon D, such that the paths within it deliver most, and keeps no more in flight on a path
-//! than that takes. A byte goes to the path where it arrives first; a slower path takes data as far ahead as the faster
-//! ones deliver until then. Where the window has room beyond some paths but not for one more, that one gets bursts at the
-//! window's end. What holds the stream up is sent again where it arrives sooner, and copies keep the estimates of
+//! A byte takes up room in the receive window until it and all bytes before it have arrived. So `weave` limits the
+//! delay: it chooses the horizon D with which the paths inside it deliver most, and bounds the data in flight on each
+//! path by D. A byte goes to the path where it arrives first; a slower path takes data as far ahead as the faster ones
+//! deliver meanwhile. If the window has room left, but not enough for one more path, that path gets bursts at the
+//! window's end. Late data that holds the stream up is repeated where it arrives sooner. Copies keep the estimates of
 //! unused paths fresh.
 //!
 //! # Formula
@@ -16,47 +17,66 @@
 //! m   = arg max over m of  min(Σ_{i≤m} r_i, W/(o_m + min b_i))      paths in order of o; the previous m counts 1 + h times
 //! D   = max(o_m, W/Σ r_i − min b_i)
 //! in flight on i ≤ max(⌊r_i·(D + b_i)⌋, ⌈r_i·RTT_i⌉)               whole segments
-//! a_i = o_i + max(what waits at i's bottleneck/r_i, (in flight − r_i·RTT_i)/r_i, t_i)
-//! B   = (W − Σ r_i·(o_m + o_j + 2·min b_i)/2)/(1 + Σ r_i/2r_j)  bursts on j > m, if these lanes and B in each
-//!       o_j + min b_i + B/r_j deliver more by h; then D = o_m
-//! N_j = Σ max(r_i·(a_j − a_i), min(c_i·(a_j − a_i), what i's congestion window takes now))
-//!       over the i with a_i < a_j; j takes what lies behind N_j unassigned bytes
+//! a_i = o_i + max(bytes that wait at i's bottleneck/r_i, (in flight − r_i·RTT_i)/r_i, t_i)
+//! B   = (W − Σ r_i·(o_m + o_j + 2·min b_i)/2)/(1 + Σ r_i/2r_j)  bursts on j > m, if the paths up to m, with B in each
+//!       o_j + min b_i + B/r_j, deliver more by h; then D = o_m
+//! N_j = Σ max(r_i·(a_j − a_i), min(c_i·(a_j − a_i), free bytes of i's congestion window))
+//!       over the i with a_i < a_j; j takes the data behind N_j unassigned bytes
 //! ```
 //!
-//! * RTT_i: smallest round trip of a full segment; o_i, b_i: one way there and back, s; L: bytes of a full segment; W: receive window, bytes.
-//! * c_i: the link's rate, the largest that a train of acknowledgements has shown; r_i: what i delivers when it is kept
-//!   busy, bytes/s. That is the delivery rate where a queue shows that it was busy, and c_i where none does, at most a
-//!   congestion window each RTT_i.
-//! * t_i: how long until the next acknowledgement is due, if i's windows are full; s.
-//! * h: `hysteresis`.
-//! * In slow start i is taken to double what it delivers each RTT_i, up to r_i, and has at most 17/16·r_i·RTT_i + 4·L in flight.
-//!   Until its first loss at most 10·L wait at its bottleneck, and after it max(10·L, w − c_i·RTT_i, w/4), with the congestion window w.
-//!   These limits do not hold while what is written fills a window of more than 6·Σ r_i·(o_m + min b_i).
-//! * A path that has cost more than it has brought is not used while there is another one. It costs what the others would deliver while
-//!   nothing new can go out although they have room, because a byte of it is late by RTT_i. Of what it has brought W bytes count, and in
-//!   debt it pays r_i each second.
-//! * Bursts only where no i ≤ m has lost anything.
-//! * q_i: the least lateness that acknowledgements on i showed in its last four to eight round trips with traffic, as data waits behind that of
-//!   others. Data counts as lost when it is overdue by RTT_i + q_i. Before i has shown any, the largest q of the other paths counts, and
-//!   before any path has, nothing counts as lost. What holds the stream up arrives elsewhere after a_j + q_j, and if it goes again where it
-//!   was, after a_i; where j is behind a queue of others, which q_j > RTT_j/8 shows, after a_i − t, with the time t for which i has been silent.
-//! * Copies that only keep estimates fresh are at most 3 % of what was written.
-//! * For low delay, a copy of what i has goes out on any j with room where it arrives before the original. Where i loses packets, or where
-//!   neither has a price or a quota and j is in slow start or delivers at least what is written, it need only arrive before a repeat would:
-//!   a_j < (when i's is due) + RTT_i + o_j.
+//! Quantities:
+//!
+//! * RTT_i: smallest round trip of a full segment; o_i, b_i: one-way delay there and back, s; L: bytes of a full
+//!   segment; W: receive window, bytes.
+//! * c_i: the link's rate, which is the largest that a train of acknowledgements has shown; r_i: the rate at which i
+//!   delivers if it is kept busy; both in bytes/s. If a queue shows that i was busy, r_i is the delivery rate.
+//!   Otherwise it is c_i, after slow start at most a congestion window each RTT_i.
+//! * a_i: time until a byte given to i now arrives; t_i: time until its next acknowledgement is due, if its windows are
+//!   full; s.
+//! * h: the parameter `hysteresis`. m: the number of paths in use.
+//!
+//! Limits on a path:
+//!
+//! * In slow start i is assumed to double its deliveries each RTT_i, up to r_i. It has at most 17/16·r_i·RTT_i + 4·L in
+//!   flight. Until its first loss at most 10·L wait at its bottleneck, and after that max(10·L, w − c_i·RTT_i, w/4),
+//!   with the congestion window w. These limits do not hold while the written data fills a window of more than 6·Σ
+//!   r_i·(o_m + min b_i).
+//! * A path that has cost more than it has brought is not used while there is another path. It costs the others'
+//!   deliveries for as long as nothing new can be sent, although they have room, because a byte of this path is late by
+//!   RTT_i. At most W bytes of what it has brought count, and in debt it pays r_i bytes each second.
+//! * Bursts are used only while no path up to m has lost anything.
+//!
+//! Late data:
+//!
+//! * q_i: the least lateness that acknowledgements on i showed in its last four to eight round trips with traffic; it
+//!   is above zero if all data waits behind the data of others. Data on i counts as lost if it is overdue by RTT_i +
+//!   q_i. Until i has shown a lateness, the largest q of the other paths counts; until any path has, nothing counts as
+//!   lost.
+//! * Data of i that holds the stream up goes again on another path j if it arrives sooner there, after a_j + q_j. If the
+//!   data counts as lost, this is compared with sending it again on i: after a_i, or, if j is behind a queue of others
+//!   (q_j > RTT_j/8), after a_i − t, with the time t for which i has been silent.
+//!
+//! Copies:
+//!
+//! * Copies that only keep estimates fresh are at most 3 % of the written data.
+//! * With `objective=latency`, data of i is also copied to any j with room if the copy arrives before the original. In
+//!   two cases the copy need only arrive before a repetition would, a_j < (time until i's data is due) + RTT_i + o_j:
+//!   if i loses packets, or if neither path has a price or a quota and j is in slow start or delivers at least the
+//!   written rate.
 //!
 //! # Source
 //!
-//! Ours. The horizon is that of the bound on goodput (`pathweave_lab::bound`), the distance N_j that of DPSAF §II, and a_i that of
-//! EDPF. `docs/weave.md` has the derivation, what each rule is worth, and where it loses.
+//! Ours. The horizon comes from the bound on goodput (`pathweave_lab::bound`), the distance N_j from DPSAF §II, and a_i
+//! from EDPF. `docs/weave.md` has the derivation, the worth of each rule, and the cases in which `weave` loses.
 //!
 //! # Deviations
 //!
-//! None, as it has no other source. Two choices beyond the formula:
+//! None, because there is no other source. Two choices beyond the formula:
 //!
-//! * A path of which nothing is known yet counts with its initial window each round trip, so that it is tried. A path is known once a burst has
-//!   shown its link's rate, or while a queue shows that it delivers all that it can.
-//! * A round trip whose acknowledgement covers one segment only shows how long the receiver waits, and says nothing about a queue.
+//! * A path that has not been measured yet counts with its initial window each round trip, so that it is tried. A path
+//!   is measured once a burst has shown its link's rate, or while a queue shows that it delivers as much as it can.
+//! * If an acknowledgement covers one segment only, its round trip may include the receiver's timer. Such a round trip
+//!   is not taken as a sign of a queue.
 
 mod bursts;
 mod copies;
@@ -96,7 +116,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Choice("throughput latency cost"),
             unit: "",
             default: "throughput",
-            description: "latency: also copies on idle paths where they pay off or cost nothing; cost: dearer paths only when needed",
+            description: "latency: also sends copies on idle paths if they pay off or cost nothing; cost: uses dearer paths only if needed",
             source: "ours",
         },
         Parameter {
@@ -104,7 +124,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Number { min: 0.0, max: 1.0 },
             unit: "",
             default: "0.05",
-            description: "by how much other paths must be better before they are used instead",
+            description: "fraction by which other paths must be better before they are used instead",
             source: "ours",
         },
         Parameter {
@@ -112,7 +132,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Time,
             unit: "time",
             default: "1s",
-            description: "how long a path is unused before a copy refreshes its estimates, and how long data may wait for cheaper paths",
+            description: "time for which a path is unused before a copy refreshes its estimates; with objective=cost, also the time for which data may wait for cheaper paths",
             source: "ours",
         },
         #[cfg(any(test, weave_ablations))]
@@ -134,49 +154,49 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     },
 };
 
-/// What it tries to make good.
+/// The quantity that the scheduler optimises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Objective {
-    /// Goodput.
+    /// High goodput.
     Throughput,
-    /// The time until data arrives; idle paths may carry copies.
+    /// A short time until data arrives: idle paths may carry copies.
     Latency,
-    /// What the paths cost; dearer ones are used only when the cheaper ones take longer than the patience.
+    /// Low cost: dearer paths are used only if the cheaper ones would take longer than the patience.
     Cost,
 }
 
-/// See the [module](self).
+/// The scheduler `weave`; its rule is described in the [module](self).
 #[derive(Debug)]
 pub struct Weave {
     objective: Objective,
     hysteresis: f64,
     patience: Duration,
     without: Without,
-    /// Estimates by the subflows' names.
+    /// The estimates of each path, indexed by the subflow's identifier.
     paths: Vec<Path>,
-    /// How many lanes were used last.
+    /// The number of lanes in use after the last decision.
     used: usize,
-    /// The receive window, bytes: the largest one lately.
+    /// The largest recent receive window, bytes.
     window: f64,
-    /// The lanes of the last decision; kept for their memory.
+    /// The lanes of the last decision, kept so that their memory is used again.
     lanes: Vec<Lane>,
-    /// Everything before this was sent again where it held the stream up.
+    /// The end of the data that has been repeated because it held the stream up.
     repeated: DataSeq,
-    /// Bytes of all copies for estimates.
+    /// Bytes of all copies that refreshed estimates.
     refreshed: u64,
     /// The last burst at the window's end.
     burst: Burst,
-    /// How much is written; known only where the objective is low delay.
+    /// The rate at which data is written; measured only with the objective `Latency`.
     load: Load,
-    /// When it decided last, and for which path others have waited since.
+    /// The time of the last decision, and the path for which others have waited since.
     decided_at: Instant,
     blame: Option<Blame>,
-    /// When the data of the last decision should arrive, s after it.
+    /// The time that the data of the last decision should take to arrive, s.
     takes: f64,
 }
 
 impl Weave {
-    /// With its objective; `hysteresis` as a share, and its `patience`.
+    /// A scheduler with these parameters; `hysteresis` is a fraction.
     pub fn new(objective: Objective, hysteresis: f64, patience: Duration) -> Self {
         Weave {
             objective,
@@ -210,24 +230,25 @@ impl Weave {
         Decision::Assign(Assign { subflow: lane.id, range, window: WindowUse::Respect, reason })
     }
 
-    /// New data: for the lane where it arrives first, or as far ahead as sooner lanes deliver meanwhile.
+    /// Assigns new data to the open lane where a byte arrives first, as far ahead as sooner lanes deliver meanwhile.
     fn weave(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         if view.queue.unassigned_bytes() == 0 {
             return None;
         }
         let (j, lane) = lanes.open().min_by(|a, b| a.1.arrival.total_cmp(&b.1.arrival))?;
         let mss = lane.segment();
-        // Whole segments, or the others would be left with crumbs.
+        // Whole segments, so that no pieces of a few bytes are left for the other lanes.
         let ahead = if self.without.leaves_out(Rule::Ahead) { 0 } else { lanes.ahead(j) as u64 / mss * mss };
-        // What arrives later is further ahead: where this is beyond the window, the others are too.
+        // Lanes with later arrivals would start even further ahead, so if this place is beyond the window, theirs are
+        // too.
         let range = place(view, ahead)?;
         let whole = view.inside_window(view.subflow(lane.id)?, range.clone())?;
-        // Where the others change nothing, one decision gives all.
+        // With a single lane in use, one decision can assign everything.
         let most = if lanes.used == 1 { mss * u64::from(lane.room) } else { mss };
         let mut end = whole.end.min(whole.start + most);
         let last = range.end.min(view.send_window_end);
         if last > end && last.since(end) < mss && last.since(whole.start) <= mss * u64::from(lane.room) {
-            // The window's last bytes go only with a full segment before them.
+            // The last bytes of the window are less than a segment, and go together with the segment before them.
             end = last;
         }
         let rule = if ahead == 0 {
@@ -243,7 +264,8 @@ impl Weave {
         Some(self.assign(lane, whole.start..end, reason))
     }
 
-    /// Nothing is out, so nothing would end a wait: the best lane with space goes on.
+    /// Assigns data to the best lane with space if nothing is in flight: without data in flight no event would end a
+    /// wait.
     fn go_on(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         if view.subflows.iter().any(|s| s.window.unacked + s.queue.unsent > 0) {
             return None;
@@ -274,11 +296,11 @@ impl Weave {
 
 impl Scheduler for Weave {
     fn decide(&mut self, view: &View<'_>) -> Decision {
-        // What the peer offers shrinks while a hole keeps the window's edge where it is.
+        // The offered window shrinks while a hole keeps its right edge in place, so the largest recent one counts.
         self.window = larger(self.window * WINDOW_DECAY, view.send_window as f64);
         let mut lanes = Lanes { all: core::mem::take(&mut self.lanes), ..Lanes::default() };
         self.compare(view, &mut lanes);
-        // What arose since the last decision is paid from now on.
+        // Charges after the lanes are compared, so that a new debt is paid off only from now on.
         self.charge(view.now);
         let decision = self.choose(view, &lanes).unwrap_or_else(|| {
             let paced = lanes.used().iter().map(|l| l.later).filter(|later| *later > 0.0);
@@ -316,14 +338,15 @@ impl Scheduler for Weave {
                 self.path(*subflow).given(view.now, range.clone(), due);
             }
             Event::Lost { subflow, .. } => self.path(*subflow).lost = true,
-            // One that answers again is the path that it was: what is known of it still holds.
+            // A subflow that comes up again keeps its estimates, because its path is the same.
             Event::SubflowDown(id) => *self.path(*id) = Path::default(),
             _ => {}
         }
     }
 }
 
-/// What is unassigned beyond the first `ahead` unassigned bytes; mostly that is behind all that was given, and nothing is searched.
+/// The first unassigned data after `ahead` unassigned bytes. Usually it is behind all assigned data, and no search is
+/// needed.
 fn place(view: &View<'_>, ahead: u64) -> Option<Range<DataSeq>> {
     let (map, end) = (view.queue, view.queue.assigned_end());
     let gaps = end.since(map.first_unacked()) - map.assigned_bytes();
@@ -334,7 +357,7 @@ fn place(view: &View<'_>, ahead: u64) -> Option<Range<DataSeq>> {
     (start < map.written_end().min(view.send_window_end)).then_some(start..map.written_end())
 }
 
-/// How fast a larger window of before is forgotten, for each decision: half of it within some 700.
+/// Factor by which a larger window of the past shrinks at each decision: to half in about 700 decisions.
 const WINDOW_DECAY: f64 = 0.999;
 
 /// The larger one of two numbers. `f64::max` needs five more instructions to handle NaN, which does not occur here.
@@ -342,12 +365,12 @@ fn larger(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// The smaller one.
+/// The smaller one of two numbers, like [`larger`].
 fn smaller(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
-/// The smallest round trip, s; a second where none was measured.
+/// The smallest round trip, s; one second if none was measured yet.
 fn base_rtt(s: &SubflowView) -> f64 {
     larger(s.rtt.min.or(s.rtt.smoothed).map_or(1.0, |rtt| rtt.as_secs_f64()), 1e-6)
 }

@@ -1,4 +1,4 @@
-//! What is known of one path.
+//! The estimates of one path: rate, round trip, lateness, queue, and when its data should arrive.
 
 use super::{base_rtt, larger, smaller};
 use core::ops::Range;
@@ -7,25 +7,25 @@ use pathweave_proto::scheduler::SubflowView;
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Segments of a train of acknowledgements that measures a link's rate: a quarter of the congestion window, within these. The longer, the
-/// less jitter makes of it.
+/// The least and the most segments of a train of acknowledgements that measures a link's rate. Within these limits it
+/// is a quarter of the congestion window, because jitter disturbs long trains less.
 const TRAIN: (u32, u32) = (4, 32);
-/// A train was sent as a burst if that took less than this part of the time that its acknowledgements took.
+/// A train was sent as a burst if sending it took less than this fraction of the time that its acknowledgements took.
 const BURST: f64 = 0.75;
-/// Pieces that are remembered: more than windows hold.
+/// The most pieces that are remembered: more than windows hold.
 const MOST_SENT: usize = 4096;
-/// So many of the first pieces are looked at one by one before the rest is searched.
+/// The number of pieces at the front that are checked one by one before the others are searched.
 const NEAR: usize = 4;
-/// An acknowledgement of more comes after a repair, and says nothing about the link.
+/// An acknowledgement of more segments than this comes after a repair, and does not measure the link.
 const LONGEST_STEP: f64 = 8.0;
-/// How long the largest rate of a link is remembered once there are queues.
+/// The time for which the largest rate of a link is remembered once there are queues.
 const LINK_MEMORY: Duration = Duration::from_secs(2);
-/// Round trips for which the least lateness is measured anew; it counts for as many more.
+/// Round trips over which the least lateness is measured. The result counts for as many more.
 const LATE_ROUNDS: u64 = 4;
-/// Round trips for which a queue tells that its path was busy.
+/// Round trips for which a queue shows that the path was busy.
 const BUSY_ROUNDS: f64 = 8.0;
 
-/// What was given to a path, and when it should arrive.
+/// A piece of data that was given to a path: its range, when it was given, and when it should arrive.
 #[derive(Clone, Debug)]
 struct Sent {
     range: Range<DataSeq>,
@@ -33,75 +33,78 @@ struct Sent {
     due: Instant,
 }
 
-/// Acknowledgements that come without a pause.
+/// A train: acknowledgements that came without a pause between them.
 #[derive(Clone, Debug)]
 struct Train {
-    /// When the first and the last one came.
+    /// The times of the first and the last acknowledgement.
     first: Instant,
     last: Instant,
-    /// When what the first one covers was given.
+    /// The time at which the data of the first acknowledgement was given.
     given: Option<Instant>,
-    /// Bytes after the first.
+    /// Bytes acknowledged after the first acknowledgement.
     bytes: f64,
 }
 
 /// Estimates of one path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Path {
-    /// Delivery rate, bytes/s: the largest while no queue is seen, smoothed while there is one.
+    /// Delivery rate, bytes/s: the largest one while there is no queue, smoothed while there is one.
     rate: f64,
-    /// When a queue was last seen.
+    /// The time at which a queue was last seen.
     queued_at: Option<Instant>,
     /// Segments that the last acknowledgement covered.
     covered: f64,
-    /// How long the last of these took, s. The first one may have waited for it at the receiver, and counts in a round trip.
+    /// The time that the last of these segments took, s. TCP's round trip counts from the first one, which may have
+    /// waited at the receiver for the last one.
     newest: Option<f64>,
-    /// The shortest that data took, s.
+    /// The smallest value of `newest` so far, s.
     least: Option<f64>,
-    /// Smallest round trips of this and the last round, s; 0: none.
+    /// The smallest round trips of this round and of the last, s; 0 if there was none.
     lows: [f64; 2],
     lows_until: Instant,
-    /// By how much data was late at least in this and the last time, s.
+    /// The least lateness of data in this period and in the last, s. A period lasts until `lates_until`.
     pub(super) lates: [Option<f64>; 2],
     lates_until: Instant,
-    /// What was acknowledged last was a single segment, and all that was out.
+    /// Whether the last acknowledgement covered a single segment that was the only data in flight.
     alone: bool,
-    /// Largest rates of trains of acknowledgements in this and the last time, bytes/s.
+    /// The largest rates of trains in this period and in the last, bytes/s. A period lasts until `links_until`.
     links: [f64; 2],
     links_until: Instant,
-    /// Acknowledgements that came without a pause.
+    /// The present train of acknowledgements.
     train: Option<Train>,
-    /// Bytes that wait at the bottleneck, going by its rate, and when that was worked out.
+    /// Bytes that wait at the bottleneck, estimated from its rate, and the time of that estimate.
     waiting: f64,
     waiting_at: Instant,
-    /// What it was given and when that should arrive, in the order of the stream; what was given out of that order is left out.
+    /// The pieces that the path was given, in the order of the stream, without overlaps.
     sent: VecDeque<Sent>,
-    /// Where the last of what it acknowledged ends, when that was given, and when its last acknowledgement came.
+    /// The end of the highest data that the path has acknowledged, the latest time at which acknowledged data was
+    /// given, and the time of the last acknowledgement.
     acknowledged: DataSeq,
     acknowledged_given: Option<Instant>,
     acknowledged_at: Option<Instant>,
-    /// How many pieces of `sent` end before what it acknowledges next.
+    /// The number of pieces in `sent` that end at or before `acknowledged`.
     answered: usize,
-    /// Bytes that it has brought, less those that others could not send while they waited for it.
+    /// Bytes that it has brought, less the bytes that others could not send while they waited for it.
     balance: f64,
-    /// It has lost something, so its congestion window is what it took before.
+    /// Whether it has lost something, so that a loss has set its congestion window.
     pub(super) lost: bool,
-    /// When it last carried anything.
+    /// The time at which it was last given data.
     used_at: Option<Instant>,
 }
 
 impl Path {
-    /// What it delivers, bytes/s; 0 where that is not known.
+    /// The delivery rate, bytes/s; 0 if it is not known.
     pub(super) fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// The rate of its link, bytes/s; 0 where that is not known.
+    /// The rate of the link, bytes/s; 0 if it is not known.
     pub(super) fn link_rate(&self) -> f64 {
         larger(self.links[0], self.links[1])
     }
 
-    /// The smallest round trip of a full segment of `mss` bytes, s. The smallest one of all may be a handshake's, whose packets are short.
+    /// The smallest round trip of a full segment of `mss` bytes, s. The smallest round trip that TCP has measured may
+    /// be that of the handshake, whose packets are short.
     pub(super) fn segment_rtt(&self, s: &SubflowView, mss: f64) -> f64 {
         let (rtt, link) = (base_rtt(s), self.link_rate());
         match self.least {
@@ -110,35 +113,39 @@ impl Path {
         }
     }
 
-    /// The least lateness that its acknowledgements showed lately, s: its data may wait behind the data of others. None until it has
-    /// acknowledged two segments at once, or one alone twice.
+    /// q: the least lateness that acknowledgements showed lately, s. It is above zero if all data of this path waits
+    /// behind the data of others. `None` until an acknowledgement has covered two segments, or two in a row each
+    /// covered a segment that was alone.
     pub(super) fn least_late(&self) -> Option<f64> {
         least(self.lates[0], self.lates[1])
     }
 
-    /// The way back of an acknowledgement, s: what is left of the smallest round trip.
+    /// The delay of an acknowledgement on its way back, s: half of the smallest round trip without transmission.
     fn back(&self, s: &SubflowView, mss: f64) -> f64 {
         let link = self.link_rate();
         let transmission = if link == 0.0 { 0.0 } else { mss / larger(link, self.rate) };
         (self.segment_rtt(s, mss) - transmission) / 2.0
     }
 
-    /// A queue was seen within the last rounds of `rtt` seconds, so the delivery rate is all that the path has.
+    /// Whether a queue was seen within the last [`BUSY_ROUNDS`] rounds of `rtt` seconds. Then the delivery rate is the
+    /// path's capacity.
     pub(super) fn was_busy(&self, now: Instant, rtt: f64) -> bool {
         self.queued_at.is_some_and(|at| now.since(at).as_secs_f64() < BUSY_ROUNDS * rtt)
     }
 
-    /// Whether round trips are longer than the smallest one by more than jitter and delayed acknowledgements make of it.
+    /// Whether there is a queue: round trips are longer than the smallest one by more than jitter and delayed
+    /// acknowledgements explain.
     pub(super) fn queues(&self, rtt: f64, mss: f64) -> bool {
         self.delays(rtt) * larger(larger(self.link_rate(), self.rate), 1.0) > 2.0 * mss
     }
 
-    /// By how much a queue makes round trips longer, whoever fills it, less what jitter makes of them, s; negative: there is none.
+    /// The time by which a queue lengthens round trips, less an allowance for jitter, s. The queue may also be that of
+    /// other traffic. Negative if there is none.
     pub(super) fn delays(&self, rtt: f64) -> f64 {
         self.low() - 1.125 * rtt
     }
 
-    /// The smallest round trip lately, s.
+    /// The smallest recent round trip, s.
     fn low(&self) -> f64 {
         match self.lows {
             [a, b] if a > 0.0 && b > 0.0 => smaller(a, b),
@@ -146,7 +153,7 @@ impl Path {
         }
     }
 
-    /// An acknowledgement came for the data of `mappings`.
+    /// Updates the estimates after an acknowledgement for the data of `mappings`.
     pub(super) fn acknowledged(
         &mut self,
         now: Instant,
@@ -163,7 +170,7 @@ impl Path {
         let (given, due) = (last.map(|sent| sent.at), last.map(|sent| sent.due));
         self.newest = given.map(|at| now.since(at).as_secs_f64());
         self.least = least(self.least, self.newest);
-        // Where single segments are all that it gets, their wait for the receiver's timer counts too.
+        // If the path only gets single segments, their lateness counts although it includes the receiver's timer.
         let alone = !self.covers_several() && s.queue.bytes == 0;
         if self.covers_several() || (alone && self.alone) {
             let back = Duration::from_secs_f64(self.back(s, mss));
@@ -181,7 +188,8 @@ impl Path {
             && now > train.first
         {
             let (took, rate) = (now.since(train.first), train.bytes / now.since(train.first).as_secs_f64());
-            // What was not given faster than it was acknowledged tells how fast it was given. It may be that the link is no faster.
+            // If the data was not given faster than it was acknowledged, the train measures only how fast it was given;
+            // the link may be faster.
             let burst = given.zip(train.given).is_some_and(|(last, first)| last.since(first) < took.mul_f64(BURST));
             if burst {
                 if queues && now >= self.links_until {
@@ -211,12 +219,13 @@ impl Path {
         }
     }
 
-    /// A single segment's acknowledgement waited for the receiver's timer.
+    /// Whether the last acknowledgement covered more than one segment. One for a single segment may have waited for the
+    /// receiver's timer.
     fn covers_several(&self) -> bool {
         self.covered >= 1.5
     }
 
-    /// A round trip of `rtt` seconds was measured; `round` is how long they are.
+    /// Updates the estimates after TCP has measured a round trip of `rtt` seconds; `round` is the smoothed one.
     pub(super) fn round_trip(&mut self, now: Instant, rtt: f64, round: Duration) {
         let rtt = self.newest.map_or(rtt, |newest| smaller(newest, rtt));
         if now >= self.lates_until && self.lates[0].is_some() {
@@ -233,7 +242,7 @@ impl Path {
         }
     }
 
-    /// `range` was given to it, and should arrive at `due`.
+    /// Records that `range` was given to the path, and should arrive at `due`.
     pub(super) fn given(&mut self, now: Instant, range: Range<DataSeq>, due: Instant) {
         self.waiting += range.end.since(range.start) as f64;
         self.used_at = Some(now);
@@ -251,13 +260,13 @@ impl Path {
         }
     }
 
-    /// When the byte at `at` should arrive here, if it was given to this path.
+    /// The time at which the byte at `at` should arrive, if it was given to this path.
     pub(super) fn due(&self, at: DataSeq) -> Option<Instant> {
         self.sent(at).map(|sent| sent.due)
     }
 
-    /// The part of `range` that it has not acknowledged, if it carries that. What it has acknowledged waits at the receiver for what lies
-    /// before.
+    /// The part of `range` that the path has not acknowledged. If the path does not carry the range, that is all of it.
+    /// Acknowledged data has arrived, and only waits at the receiver for the data before it.
     pub(super) fn outstanding(&self, range: Range<DataSeq>) -> Range<DataSeq> {
         if range.start >= self.acknowledged {
             return range;
@@ -266,19 +275,22 @@ impl Path {
         if self.sent(range.start).is_some_and(arrived) { range.start.max(self.acknowledged)..range.end } else { range }
     }
 
-    /// Whether the byte at `at` lies behind what it acknowledges next: a path delivers in order, so it is as late as that.
+    /// Whether the byte at `at` comes after the data that the path acknowledges next. A path delivers in order, so the
+    /// byte is as late as that data.
     pub(super) fn is_behind(&self, at: DataSeq) -> bool {
         at >= self.acknowledged && self.sent(at).is_some_and(|s| s.range.start >= self.acknowledged)
     }
 
-    /// When the next acknowledgement should come, s from now, where it takes `back` seconds; 0: it should have come, or none is owed.
+    /// The time until the next acknowledgement, s, if its way back takes `back` seconds. 0 if it is overdue, or if
+    /// there is nothing to acknowledge.
     pub(super) fn next_acknowledgement(&self, now: Instant, back: f64) -> f64 {
         let next = self.sent.get(self.answered).map_or(now, |next| next.due) + Duration::from_secs_f64(back);
         if self.sent.len() > self.answered && next > now { next.since(now).as_secs_f64() } else { 0.0 }
     }
 
-    /// How long the next acknowledgement is overdue, a round trip included, s; 0: it is not. A single segment's may wait for the receiver's
-    /// timer, so the second one counts.
+    /// The time for which the next acknowledgement has been overdue, less a round trip, s; 0 if it is not overdue. The
+    /// acknowledgement of a single segment may wait for the receiver's timer, so the second unacknowledged piece
+    /// counts.
     pub(super) fn late(&self, now: Instant, rtt: f64) -> f64 {
         match self.sent.get(self.answered + 1) {
             Some(second) if second.due < now => larger(now.since(second.due).as_secs_f64() - rtt, 0.0),
@@ -286,7 +298,7 @@ impl Path {
         }
     }
 
-    /// How much of the time by which it is `late` it has sent no acknowledgement at all, s.
+    /// The part of the lateness `late` in which the path was silent, without any acknowledgement, s.
     pub(super) fn owes(&self, now: Instant, late: f64) -> f64 {
         match self.acknowledged_at {
             Some(at) if late > 0.0 => smaller(late, now.since(at).as_secs_f64()),
@@ -294,31 +306,32 @@ impl Path {
         }
     }
 
-    /// Where the last of what it was given ends.
+    /// The end of the last data that the path was given.
     pub(super) fn last_end(&self) -> DataSeq {
         self.sent.back().map_or(DataSeq(0), |s| s.range.end)
     }
 
     fn sent(&self, at: DataSeq) -> Option<&Sent> {
-        // Mostly that is the first piece, or one of the next.
+        // Usually it is one of the first pieces.
         let near = self.sent.as_slices().0.iter().take(NEAR).find(|s| at < s.range.end);
         let sent = near.or_else(|| self.sent.get(self.sent.partition_point(|s| s.range.end <= at)))?;
         (sent.range.start <= at).then_some(sent)
     }
 
-    /// Bytes of ours that wait at its bottleneck now, where that sends `rate` bytes/s.
+    /// The bytes of this connection that wait at the bottleneck now, if the bottleneck sends `rate` bytes/s.
     pub(super) fn waiting(&mut self, now: Instant, rate: f64) -> f64 {
         let sent = rate * now.since(self.waiting_at).as_secs_f64();
         (self.waiting, self.waiting_at) = (larger(self.waiting - sent, 0.0), now);
         self.waiting
     }
 
-    /// Others could not send `bytes` while they waited for it. Of what it has brought `most` bytes count.
+    /// Charges the path for `bytes` that others could not send while they waited for it. At most `most` bytes of those
+    /// that the path has brought count.
     pub(super) fn charge(&mut self, bytes: f64, most: f64) {
         self.balance = smaller(self.balance, most) - bytes;
     }
 
-    /// Whether it owes others more than it has brought. It pays `paid` bytes of that.
+    /// Whether the path was charged more than it has brought. If so, it first pays off `paid` bytes.
     pub(super) fn in_debt(&mut self, paid: f64) -> bool {
         if self.balance < 0.0 {
             self.balance += paid;
@@ -326,13 +339,13 @@ impl Path {
         self.balance < 0.0
     }
 
-    /// Whether it carried nothing for `time`.
+    /// Whether the path was given no data for `time`.
     pub(super) fn idle(&self, now: Instant, time: Duration) -> bool {
         self.used_at.is_none_or(|at| now.since(at) >= time)
     }
 }
 
-/// The smaller one, or the one that there is.
+/// The smaller one of two numbers, or the only one if the other is missing.
 fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(smaller(a, b)),

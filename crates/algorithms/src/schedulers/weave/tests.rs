@@ -10,13 +10,13 @@ fn weave(objective: Objective) -> Weave {
     Weave::new(objective, 0.05, Duration::from_secs(1))
 }
 
-/// A scheduler that has seen `mbps` and a queue of `queue_ms` beyond `rtt_ms` on subflow `id`: acknowledgements of two segments as far
-/// apart as the rate says.
+/// Lets the scheduler measure the rate `mbps` and a queue of `queue_ms` on subflow `id`: acknowledgements of two
+/// segments come as far apart as the rate says.
 pub(super) fn learn(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, queue_ms: u64) {
     learn_from_little(weave, bench, id, mbps, mbps, queue_ms);
 }
 
-/// As [`learn`], where less was given than the path takes: it delivered `delivered` Mbit/s.
+/// Like [`learn`], but less was given than the path takes, so that it delivered only `delivered` Mbit/s.
 fn learn_from_little(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, delivered: f64, queue_ms: u64) {
     use pathweave_proto::scheduler::Scheduler;
     let gap = Duration::from_secs_f64(2.0 * 8000.0 / (mbps * 1e6));
@@ -34,13 +34,13 @@ fn learn_from_little(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, de
     bench.now = start + Duration::from_secs(1);
 }
 
-/// 8 Mbit/s after 10 ms and 8 Mbit/s after 50 ms, one way, both known, with losses before, and lately busy or not; windows of 200
-/// segments.
+/// Two paths of 8 Mbit/s with one-way delays of 10 and 50 ms. Both are measured, have had losses, have congestion
+/// windows of 200 segments, and a recent queue of `queue_ms`. The receive window has `window` segments.
 pub(super) fn pair(window: u64, queue_ms: u64) -> (Weave, Bench) {
     pair_of(window, 2000, queue_ms)
 }
 
-/// As [`pair`], with so many segments written.
+/// Like [`pair`], with `written` segments written.
 fn pair_of(window: u64, written: u64, queue_ms: u64) -> (Weave, Bench) {
     let open = |s: Sub| s.cwnd(200);
     let mut bench = Bench::new([open(sub(0).rtt(20)), open(sub(1).rtt(100))]).write(written).send_window(window);
@@ -61,13 +61,15 @@ fn a_window_that_fits_both_paths_uses_both_and_the_slow_one_takes_data_ahead() {
     let given = bench.run(&mut weave);
     let slow: Vec<_> = given.iter().filter(|g| g.0 == 1).collect();
     assert!(given.iter().any(|g| g.0 == 0) && !slow.is_empty(), "{given:?}");
-    // Until the slow one's first byte arrives, 40 ms after the fast one's, that delivers 40 segments more than it was given.
+    // The slow path's first byte arrives 40 ms after the fast path's. In these 40 ms the fast path delivers 40
+    // segments.
     assert!(slow[0].1.start > 0, "{given:?}");
 }
 
 #[test]
 fn a_window_that_the_fast_path_needs_is_left_to_it() {
-    // 30 segments: 1.5 RTT of the fast path, which alone delivers 1 MB/s; both would deliver a window in 60 ms, 0.5 MB/s.
+    // 30 segments are 1.5 RTT of the fast path, which alone delivers 1 MB/s. Both paths would deliver a window in 60
+    // ms, which is 0.5 MB/s.
     let (mut weave, mut bench) = pair(30, 0);
     let given = bench.run(&mut weave);
     assert!(given.iter().filter(|g| g.1.start > 0).all(|g| g.0 == 0), "{given:?}");
@@ -75,13 +77,13 @@ fn a_window_that_the_fast_path_needs_is_left_to_it() {
 
 #[test]
 fn a_path_has_no_more_in_flight_than_its_delay_takes() {
-    // Horizon: 30 segments over 1 MB/s less 10 ms: 20 ms. In flight at most 1 MB/s · 30 ms.
+    // The horizon is 30 segments over 1 MB/s less 10 ms: 20 ms. At most 1 MB/s · 30 ms is in flight.
     let (mut weave, mut bench) = pair(30, 0);
     let most = bench.run(&mut weave).iter().filter(|g| g.0 == 0).map(|g| g.1.end - g.1.start).sum::<u64>();
     assert!((20..=30).contains(&most), "{most}");
 }
 
-/// A window that fits the fast path of a pair and a part of the slow one; the fast path has lost nothing yet.
+/// A [`pair`] with a window that fits the fast path and a part of the slow one. The fast path has lost nothing yet.
 pub(super) fn burst_pair() -> (Weave, Bench) {
     let (mut weave, bench) = pair(60, 0);
     weave.path(SubflowId(0)).lost = false;
@@ -106,7 +108,7 @@ fn a_window_that_fits_one_path_and_more_has_bursts_at_its_far_end() {
     assert_eq!(burst, [&(1, 47..60)], "{given:?}");
     let fast = given.iter().filter(|g| g.0 == 0).map(|g| g.1.end - g.1.start).sum::<u64>();
     assert!((20..=24).contains(&fast), "{given:?}");
-    // One at a time, also while the fast path goes on behind it.
+    // There is one burst at a time, also while the fast path continues behind it.
     bench.map.assign(seg(fast)..seg(47), SubflowId(0));
     bench.map.acknowledge(seg(20));
     bench.sub(0).window.unacked = 0;
@@ -116,7 +118,7 @@ fn a_window_that_fits_one_path_and_more_has_bursts_at_its_far_end() {
     assert!(!behind.is_empty() && behind.iter().all(|g| g.0 == 0 && g.1.start >= 60), "{behind:?}");
 }
 
-/// Two segments lie on the slow path, which is not used any more, and are due after so long.
+/// The slow path is not used any more, but holds two segments that are due in `due_ms`.
 pub(super) fn left_behind(due_ms: u64) -> (Weave, Bench) {
     let (mut weave, mut bench) = pair(30, 0);
     bench.map.assign(seg(0)..seg(2), SubflowId(1));
@@ -140,8 +142,8 @@ fn a_path_that_answers_again_is_known() {
 
 #[test]
 fn what_a_window_takes_at_once_needs_no_other_path() {
-    // Ten segments go to the fast path, and the next leaves it a tenth of a millisecond later. Its acknowledgements so far are those of
-    // a small rate, but its window takes all before the slow path's first byte would arrive.
+    // The fast path has delivered at a small rate so far, but its window has room for all data, which it delivers
+    // before the slow path's first byte would arrive.
     let mut bench = Bench::new([sub(0).rtt(20).cwnd(50).slow_start(), sub(1).rtt(30).cwnd(50)]).write(20);
     let mut weave = weave(Objective::Throughput);
     weave.path(SubflowId(0)).given(bench.now, seg(0)..seg(120), bench.now);
@@ -186,7 +188,7 @@ fn copies_for_estimates_are_a_small_part_of_what_was_written() {
     assert_eq!((copied(66), copied(67)), (0, 2));
 }
 
-/// A pair whose fast path has lost nothing yet, and has shown its link's rate.
+/// A [`pair`] whose fast path has lost nothing yet, and has shown its link's rate.
 pub(super) fn not_lost_yet() -> (Weave, Bench) {
     let (mut weave, mut bench) = pair(200, 0);
     not_lost(&mut weave, &mut bench);
@@ -194,7 +196,7 @@ pub(super) fn not_lost_yet() -> (Weave, Bench) {
 }
 
 fn not_lost(weave: &mut Weave, bench: &mut Bench) {
-    // The link's rate is known once what was given as a burst is acknowledged.
+    // The link's rate is known once data that was given as a burst is acknowledged.
     weave.path(SubflowId(0)).given(bench.now, seg(0)..seg(120), bench.now);
     learn(weave, bench, 0, 8.0, 0);
     weave.path(SubflowId(0)).lost = false;
@@ -218,7 +220,7 @@ fn a_segment_that_waits_at_the_receiver_for_the_next_one_shows_no_queue() {
     let queues = |apart_ms| {
         let (mut weave, mut bench) = (weave(Objective::Throughput), Bench::new([sub(0).rtt(20)]).write(100));
         learn(&mut weave, &mut bench, 0, 8.0, 0);
-        // Both are acknowledged when the second one has made its round trip, or waited in a queue.
+        // Both are acknowledged when the second one has made its round trip, including any wait in a queue.
         for n in 0..4 {
             let (start, apart) = (bench.now, Duration::from_millis(apart_ms));
             let [first, second] = [seg(2 * n)..seg(2 * n + 1), seg(2 * n + 1)..seg(2 * n + 2)];
@@ -249,7 +251,7 @@ fn until_its_first_loss_a_bottleneck_gets_no_burst_longer_than_an_initial_window
     assert!(burst(&mut weave, &mut bench) > 10);
 }
 
-/// All that was written is on the slow path, so many segments, and is due now.
+/// The written data, `held` segments, is all on the slow path and is due now.
 pub(super) fn held_up(held: u64) -> (Weave, Bench) {
     let (mut weave, bench) = held_by_the_slow_path(held);
     weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(held), bench.now);
@@ -288,7 +290,7 @@ fn a_path_that_owes_acknowledgements_and_is_silent_gets_new_data_later() {
     assert_eq!(arrival(2, true) - arrival(0, true), 10.0);
 }
 
-/// An acknowledgement that covers nothing of what is asked about.
+/// An acknowledgement on subflow `id` that covers no data of the test.
 pub(super) fn answer(id: u8) -> Event<'static> {
     Event::Acked { subflow: SubflowId(id), mappings: &[DataSeq(0)..DataSeq(0)], data_ack: DataSeq(0), has_sack: false }
 }
@@ -303,7 +305,7 @@ fn a_dearer_path_waits_for_its_need() {
         learn(&mut weave, &mut bench, 1, 8.0, 0);
         bench.run(&mut weave).iter().any(|g| g.0 == 1)
     };
-    // 1 MB/s: a second's worth is 1000 segments.
+    // At 1 MB/s, the patience of a second is 1000 segments.
     assert!(!dear(900));
     assert!(dear(1200));
 }
@@ -347,7 +349,7 @@ fn for_low_delay_idle_paths_carry_copies_of_what_a_path_may_lose() {
     assert_eq!(copies(Objective::Throughput, 0.05), 0);
 }
 
-/// The lane of subflow `id` as it compares now.
+/// The lane of subflow `id`, compared now.
 fn lane(weave: &mut Weave, bench: &Bench, id: u8) -> super::lanes::Lane {
     let mut lanes = super::lanes::Lanes::default();
     weave.window = bench.view().send_window as f64;
@@ -361,7 +363,7 @@ fn a_full_segment_takes_longer_than_a_handshake_by_its_transmission_at_most() {
         let mut bench = Bench::new([sub(0).rtt(20)]).write(2000);
         let mut weave = weave(Objective::Throughput);
         bench.now += Duration::from_secs(1);
-        // All at once, so that the acknowledgements show the link's rate: 1 ms a segment.
+        // All segments are given at once, so that their acknowledgements show the link's rate of 1 ms a segment.
         let given = bench.now;
         bench.now += Duration::from_micros(data_took_us);
         weave.path(SubflowId(0)).given(given, seg(0)..seg(120), given);
@@ -382,7 +384,7 @@ fn no_part_of_a_segment_waits_beyond_the_horizon() {
     };
     // Both deliver a window of 201 segments in 100.5 ms, a segment each millisecond.
     assert_eq!((room(8.0, 200), room(8.0, 201), room(8.0, 202)), (100, 100, 101));
-    // 20.5 segments in a round trip of 20 ms: it is busy with 21.
+    // A round trip of 20 ms holds 20.5 segments, so the path is busy with 21.
     assert_eq!(room(8.2, 15), 21);
 }
 
@@ -413,7 +415,7 @@ fn a_path_that_has_shown_no_burst_counts_with_an_initial_window_unless_it_queues
         bench.now = start + Duration::from_millis(after_ms);
         lane(&mut weave, &bench, 0).rate.round()
     };
-    // Ten segments in 10 ms, and 2 Mbit/s.
+    // Without a queue the window counts, ten segments in 10 ms; with a queue the delivery rate, 2 Mbit/s.
     assert_eq!((rate(0, 480), rate(40, 480)), (1e6, 250e3));
     assert_eq!(rate(40, 1000), 1e6, "the queue may be gone");
 }

@@ -1,11 +1,12 @@
-//! Rules that can be left out, so that what each is worth can be measured: `cargo xtask ablations`.
+//! Rules that can be left out, so that `cargo xtask ablations` can measure the worth of each.
 //!
-//! There is a parameter for it only where the compiler is given `--cfg weave_ablations`, and in this crate's tests. Elsewhere all checks are
-//! a constant, and cost nothing. It is no Cargo feature, because checks with all features would then have other parameters than the release.
+//! The parameter for this exists only if the compiler is given `--cfg weave_ablations`, and in this crate's tests.
+//! Otherwise all checks are constants and cost nothing. It is not a Cargo feature, because builds with all features
+//! would then have other parameters than the release.
 
 use pathweave_proto::parameter::{Kind, Parameter};
 
-/// The parameter.
+/// The parameter that names the rule to leave out.
 pub(super) const PARAMETER: Parameter<'_> = Parameter {
     name: "without",
     kind: Kind::Choice("nothing ahead cap start after-start after-loss debts choice bursts repeats rescue copies"),
@@ -15,39 +16,39 @@ pub(super) const PARAMETER: Parameter<'_> = Parameter {
     source: "ours",
 };
 
-/// A rule.
+/// A rule of `weave` that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// Data ahead of the first unassigned byte.
+    /// Slower paths take data ahead of the first unassigned byte.
     Ahead,
-    /// The cap in flight by the horizon.
+    /// The horizon limits the data in flight on each path.
     Cap,
-    /// The limits of slow start and before the first loss.
+    /// Limits in slow start and before the first loss.
     Start,
-    /// Of these, those after slow start.
+    /// The limit after slow start and before the first loss.
     AfterStart,
     /// The limit of bursts after a loss.
     AfterLoss,
     /// Paths that cost more than they bring are not used.
     Debts,
-    /// The choice of paths, and bursts, which are for those that are not chosen.
+    /// The choice of paths, together with bursts, which are for paths that are not chosen.
     Choice,
-    /// Bursts alone.
+    /// Bursts at the window's end.
     Bursts,
-    /// Repeats of the head.
+    /// Repetitions of data that holds the stream up.
     Repeats,
-    /// What a path that is not used any more holds, again.
+    /// Repetitions of data on paths that are not used any more.
     Rescue,
-    /// Copies for estimates.
+    /// Copies that keep estimates fresh.
     Copies,
 }
 
-/// What is left out.
+/// The rule that is left out, if any.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Without(Option<Rule>);
 
 impl Without {
-    /// By the parameter's value.
+    /// The choice for a value of the parameter.
     pub(super) fn named(name: &str) -> Self {
         Without(match name {
             "ahead" => Some(Rule::Ahead),
@@ -65,7 +66,7 @@ impl Without {
         })
     }
 
-    /// Whether this one is.
+    /// Whether `rule` is left out.
     pub(super) fn leaves_out(self, rule: Rule) -> bool {
         cfg!(any(test, weave_ablations)) && self.0 == Some(rule)
     }
@@ -81,7 +82,7 @@ mod tests {
     use pathweave_proto::scheduler::testing::Bench;
     use pathweave_units::Duration;
 
-    /// What goes out until it waits, without a rule.
+    /// The data that is assigned until the scheduler waits, without the rule `name`.
     fn given(name: &str, (mut weave, mut bench): (Weave, Bench)) -> Vec<(u8, core::ops::Range<u64>)> {
         weave.without = Without::named(name);
         bench.run(&mut weave)

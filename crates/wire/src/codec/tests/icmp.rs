@@ -1,21 +1,24 @@
-//! Messages about packets that were too large. The bytes were put together, and their checksums computed, in another language.
+//! Tests of messages about packets that were too large. The bytes and their checksums were computed by a program in
+//! another language.
 
 use super::super::{DecodeError, decode, decode_packet_too_big};
 use crate::PacketTooBig;
 use crate::checksum::{fold, swapped_sum};
 use proptest::prelude::*;
 
-/// A router at 203.0.113.1 to 192.0.2.10: the next link takes 1400 bytes. It quotes 28 bytes, as RFC 792 asks for.
+/// The router 203.0.113.1 tells 192.0.2.10 that the next link takes 1400 bytes. It quotes 28 bytes, as RFC 792
+/// requires.
 const V4: &str = "45c0 0038 1234 0000 f801 b1c4 cb007101 c000020a \
                   03 04 df4f 0000 0578 \
                   4500 05dc 0000 4000 3906 4fd7 c000020a c6336407 \
                   c000 01bb 1a2b3c4d";
-/// The same of a router of before RFC 1191, which does not know that it could name the size.
+/// The same message from a router older than RFC 1191, which does not name the size.
 const V4_OLD: &str = "45c0 0038 1234 0000 f801 b1c4 cb007101 c000020a \
                       03 04 e4c7 0000 0000 \
                       4500 05dc 0000 4000 3906 4fd7 c000020a c6336407 \
                       c000 01bb 1a2b3c4d";
-/// A router at 2001:db8:1::1 to 2001:db8::10: 1280 bytes. It quotes the whole header and six bytes of data.
+/// The router 2001:db8:1::1 tells 2001:db8::10 that the next link takes 1280 bytes. It quotes the whole header and six
+/// bytes of data.
 const V6: &str = "60000000 004a 3a 3f 20010db8000100000000000000000001 20010db8000000000000000000000010 \
                   02 00 4b70 00000500 \
                   60000000 05b4 06 3c 20010db8000000000000000000000010 20010db8ffff00000000000000000007 \
@@ -27,7 +30,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(byte).collect()
 }
 
-/// With a right checksum of the message again. The sum of an IPv6 message is that of the changes alone.
+/// The bytes with these changes and a corrected checksum of the message.
 fn changed(hex: &str, changes: &[(usize, u8)]) -> Vec<u8> {
     let mut packet = bytes(hex);
     let start = if packet[0] >> 4 == 6 { 40 } else { 20 };
@@ -64,7 +67,7 @@ fn a_router_names_the_size() {
     assert_eq!(decode_packet_too_big(&bytes(V6)), Ok(expected));
     for message in [V4, V4_OLD, V6] {
         assert_eq!(decode(&bytes(message)), Err(DecodeError::Protocol), "it is no segment");
-        // As Ethernet pads it.
+        // Ethernet pads short packets.
         assert_eq!(
             decode_packet_too_big(&[bytes(message), vec![0; 7]].concat()),
             decode_packet_too_big(&bytes(message))
@@ -72,7 +75,7 @@ fn a_router_names_the_size() {
     }
 }
 
-/// Quoted IPv4 options, and a time to live that has run out, change nothing.
+/// Quoted IPv4 options, and a time to live of 0, do not matter.
 #[test]
 fn a_quoted_header_may_be_longer() {
     let mut packet = bytes(V4);
@@ -88,7 +91,8 @@ fn a_quoted_header_may_be_longer() {
     assert_eq!(decode_packet_too_big(&packet), decode_packet_too_big(&bytes(V4)));
 }
 
-/// The code of an IPv6 message means nothing (RFC 4443 §3.2). A source quench, type 4, is among those that nobody heeds any more.
+/// The code of an IPv6 message has no meaning (RFC 4443 §3.2). Other messages are ignored, among them source quench
+/// (type 4).
 #[test]
 fn other_messages_are_not_meant() {
     assert_eq!(error(&changed(V4, &[(20, 11)])), DecodeError::OtherMessage);
@@ -103,7 +107,7 @@ fn other_messages_are_not_meant() {
 
 #[test]
 fn what_quotes_no_segment_of_the_receiver_is_an_error() {
-    // UDP, another version, a header that is too short, a later fragment, somebody else's packet.
+    // UDP, another version, a header that is too short, a later fragment, a packet from another host.
     for change in [(28 + 9, 17), (28, 0x65), (28, 0x44), (28 + 7, 1), (28 + 15, 11)] {
         assert_eq!(error(&changed(V4, &[change])), DecodeError::Quote, "{change:?}");
     }
@@ -124,13 +128,13 @@ fn what_is_no_message_is_an_error() {
     wrong[30] ^= 1;
     assert_eq!(error(&wrong), DecodeError::Checksum);
     let mut wrong = bytes(V6);
-    // The sender's address is in the pseudo-header.
+    // The sender's address is part of the pseudo-header.
     wrong[20] ^= 1;
     assert_eq!(error(&wrong), DecodeError::Checksum);
     let mut fragment = bytes(V4);
     (fragment[6], fragment[10]) = (0x20, fragment[10] - 0x20);
     assert_eq!(error(&fragment), DecodeError::Fragment);
-    // ICMPv6 in IPv4, and the other way round.
+    // ICMPv6 in IPv4, and ICMPv4 in IPv6.
     let mut other = bytes(V4);
     (other[9], other[11]) = (58, other[11] - 57);
     assert_eq!(error(&other), DecodeError::Protocol);
@@ -139,7 +143,7 @@ fn what_is_no_message_is_an_error() {
     assert_eq!(error(&other), DecodeError::Protocol);
 }
 
-/// At every length: a message that is right but for its end.
+/// A message that is cut off is an error at every length.
 #[test]
 fn a_message_that_ends_too_early_is_an_error() {
     let whole = bytes(V4);
@@ -165,7 +169,8 @@ proptest! {
         prop_assert!(decode_packet_too_big(&bytes).is_err());
     }
 
-    /// Every bit counts: those of an IPv4 packet, and those of an IPv6 packet's addresses, length, protocol and content.
+    /// A change of any bit is noticed: in all of an IPv4 packet, and in an IPv6 packet's addresses, length, protocol
+    /// and content.
     #[test]
     fn a_changed_bit_is_noticed(which in 0..3usize, at in any::<prop::sample::Index>(), bit in 0u8..8) {
         let mut packet = bytes([V4, V4_OLD, V6][which]);

@@ -1,4 +1,4 @@
-//! Checksums that a device completes, or has verified.
+//! Tests of checksums that a device completes, or has verified.
 
 use super::super::arbitrary::{ecn, segment};
 use super::super::{
@@ -10,14 +10,14 @@ use crate::{Ecn, Payload, Segment};
 use bytes::Bytes;
 use proptest::prelude::*;
 
-/// The packet as a device gets it, with its partial checksum.
+/// The packet as a device gets it, with a partial checksum.
 fn partial(segment: &Segment, ecn: Ecn) -> (Vec<u8>, PartialHeader) {
     let mut header = [0; MAX_HEADER_BYTES];
     let partial = encode_header_partial(segment, ecn, &mut header).expect("it has a form");
     ([&header[..partial.len], &segment.payload.to_vec()].concat(), partial)
 }
 
-/// What a device does with it: adds up big-endian words from `csum_start` to the end, one after the other.
+/// Completes the checksum as a device does: adds up the big-endian words from `csum_start` to the end.
 fn complete(packet: &mut [u8], partial: PartialHeader) {
     let (start, offset) = (usize::from(partial.csum_start), usize::from(partial.csum_offset));
     let mut sum = 0u32;
@@ -28,7 +28,7 @@ fn complete(packet: &mut [u8], partial: PartialHeader) {
     packet[start + offset..start + offset + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
-/// The sums were computed in another language.
+/// The expected sums were computed by a program in another language.
 #[test]
 fn the_field_holds_the_sum_of_the_pseudo_header() {
     let (packet, header) = partial(&hello("10.0.1.1:1000", "10.0.1.2:80"), Ecn::Ect0);
@@ -63,7 +63,7 @@ fn what_has_no_form_has_no_partial_one() {
     assert_eq!(encode_header_partial(&mixed, Ecn::NotEct, &mut header), Err(EncodeError::Addresses));
 }
 
-/// Only the TCP checksum is passed over.
+/// Only the TCP checksum is left unverified.
 #[test]
 fn headers_are_checked_all_the_same() {
     let (good, _) = partial(&hello("10.0.1.1:1", "10.0.1.2:2"), Ecn::NotEct);
@@ -89,7 +89,7 @@ proptest! {
         prop_assert_eq!(&packet, &expected);
     }
 
-    /// With a partial checksum a packet is read as with a complete one, and only where nobody verifies it.
+    /// A packet with a partial checksum is read like one with a complete checksum, but only without verification.
     #[test]
     fn it_is_read_without_verification(segment in segment(), ecn in ecn(), before in 0usize..9) {
         let (packet, _) = partial(&segment, ecn);
