@@ -3,7 +3,7 @@
 
 use crate::digests;
 use crate::results::{self, SCENARIOS};
-use crate::run::{capture, cargo, in_parallel, program, run, target};
+use crate::run::{capture, cargo, in_parallel, root, run, target};
 use crate::setup;
 use crate::steps::Steps;
 use std::fs;
@@ -51,7 +51,12 @@ fn compare_digests(wasm: bool) -> Result<(), String> {
     let kinds = ["release", "debug", "release, through bytes", "wasm32"];
     let mut found = in_parallel(&kinds, |kind| match *kind {
         "wasm32" if !wasm => Err("there is no WebAssembly module to compare with".into()),
-        "wasm32" => capture(program(setup::node()?, "tools/digests/run.mjs").arg(target().join(MODULE))),
+        "wasm32" => capture(
+            Command::new(setup::NODE.path()?)
+                .current_dir(root())
+                .arg("tools/digests/run.mjs")
+                .arg(target().join(MODULE)),
+        ),
         "release, through bytes" => capture(built("release").arg("--through-bytes")),
         profile => capture(&mut built(profile)),
     })

@@ -68,7 +68,7 @@ impl Measured {
 /// # Errors
 /// What is not.
 pub(crate) fn check() -> Result<(), String> {
-    setup::emulation()?;
+    setup::install(&setup::EMULATION)?;
     for path in QUICK {
         let measured = measure(path, 5, 1)?;
         println!("{}", measured.row());
@@ -88,7 +88,7 @@ pub(crate) fn check() -> Result<(), String> {
 /// # Errors
 /// If something cannot be measured or written, or is less accurate than promised.
 pub(crate) fn measure_all(rates: &[&str]) -> Result<(), String> {
-    setup::emulation()?;
+    setup::install(&setup::EMULATION)?;
     build()?;
     let rates: Vec<f64> = rates
         .iter()

@@ -51,7 +51,7 @@ pub(crate) fn check(quick: bool, counts: &mut Counts) -> Result<(), String> {
         println!("SKIPPED: {reason}");
         return Ok(());
     }
-    setup::interop()?;
+    setup::install(&setup::INTEROP)?;
     results::build()?;
     in_namespace(if quick { &["--quick"] } else { &[] })?;
     counts.passed += 1;
@@ -61,7 +61,7 @@ pub(crate) fn check(quick: bool, counts: &mut Counts) -> Result<(), String> {
 }
 
 /// Why nothing can be done here.
-fn missing() -> Option<String> {
+pub(crate) fn missing() -> Option<String> {
     if !cfg!(target_os = "linux") {
         return Some("the kernel's Multipath TCP and TUN devices are Linux's".into());
     }
@@ -84,7 +84,7 @@ pub(crate) fn deadline(sender: &str) -> Result<(), String> {
         println!("SKIPPED: {reason}");
         return Ok(());
     }
-    setup::interop()?;
+    setup::install(&setup::INTEROP)?;
     results::build()?;
     in_namespace(&["--deadline", sender])
 }

@@ -42,7 +42,7 @@ const IN_KERNEL_TABLE: &str = "grep \" 0A \" /proc/net/tcp /proc/net/tcp6 | grep
 /// # Errors
 /// Where it cannot be built, where a script fails that is no exception, and where an exception passes.
 pub(crate) fn check(checkout: &Path, only: Option<&str>, counts: &mut Counts) -> Result<(), String> {
-    setup::packetdrill()?;
+    setup::install(&setup::PACKETDRILL)?;
     let copy = prepare(checkout)?;
     run(&mut cargo("build --release --package pathweave-packetdrill"))?;
     let scripts: Vec<PathBuf> = find(&copy.join("gtests/net"))?

@@ -3,6 +3,7 @@
 //! The page itself reports on its root element what it drew (see `pathweave-report`'s page); here it is opened light and dark, wide
 //! and narrow, and a picture of each is left in `target/page/` to look at.
 
+use crate::setup::CHROMIUM;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -28,7 +29,7 @@ pub(crate) fn check(html: &Path) -> Result<(), String> {
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let folder = folder.canonicalize().map_err(|e| format!("{}: {e}", folder.display()))?;
     let stem = html.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-    let browser = Browser { program: chromium()?, folder, url: file_url(&html)? };
+    let browser = Browser { program: CHROMIUM.path()?, folder, url: file_url(&html)? };
     for (scheme, scheme_flag) in SCHEMES {
         for (size, width) in WIDTHS {
             let name = format!("{stem}-{scheme}-{size}");
@@ -49,7 +50,7 @@ pub(crate) fn check(html: &Path) -> Result<(), String> {
 pub(crate) fn picture(html: &Path, name: &str, width: u32, height: u32) -> Result<PathBuf, String> {
     let html = html.canonicalize().map_err(|e| format!("{}: {e}", html.display()))?;
     let folder = html.parent().map(Path::to_path_buf).unwrap_or_default();
-    Browser { program: chromium()?, folder, url: file_url(&html)? }.picture(name, width, height, 1)
+    Browser { program: CHROMIUM.path()?, folder, url: file_url(&html)? }.picture(name, width, height, 1)
 }
 
 /// The frame that the page is shown in. When the page is ready, it presses each of its export buttons.
@@ -171,27 +172,6 @@ impl Browser {
         }
         Ok((out, log))
     }
-}
-
-/// The path of Chromium. If there is none, Debian's package is installed.
-fn chromium() -> Result<PathBuf, String> {
-    if let Some(found) = find_chromium() {
-        return Ok(found);
-    }
-    println!("installing chromium");
-    for arguments in [&["update"][..], &["install", "--yes", "--no-install-recommends", "chromium"]] {
-        let status = Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").status();
-        if !status.is_ok_and(|s| s.success()) {
-            return Err("there is no Chromium, and apt-get cannot install it: install the package chromium".into());
-        }
-    }
-    find_chromium().ok_or_else(|| "the package chromium has no program called chromium".into())
-}
-
-fn find_chromium() -> Option<PathBuf> {
-    let folders: Vec<_> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
-    let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-    names.iter().flat_map(|name| folders.iter().map(move |f| f.join(name))).find(|path| path.is_file())
 }
 
 /// The address of a file.

@@ -20,7 +20,7 @@ const LIBRARIES: &str = "core internet network point-to-point applications traff
 /// # Errors
 /// If something cannot be built or run.
 pub(crate) fn compare() -> Result<(), String> {
-    setup::install_ns3()?;
+    setup::install(&setup::NS3)?;
     let ns3 = target().join("ns3");
     let libraries: String = LIBRARIES.split(' ').map(|name| format!(" -lns3-{name}")).collect();
     let compile = format!("-O3 -DNDEBUG -std=c++17 -o {} benches/peers/ns3.cc{libraries}", ns3.display());

@@ -1,130 +1,121 @@
-//! Installs what the checks need and is missing.
+//! The tools that the checks need, and the Debian packages that have them.
 
 use crate::run::{cargo, program, run, works};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const WASM: &str = "wasm32-unknown-unknown";
 
-/// rustfmt, Clippy, the WebAssembly target, Node.js, Valgrind and tshark. Chromium is looked for where a page is opened.
-///
-/// # Errors
-/// What is missing and cannot be installed.
-pub(crate) fn install() -> Result<(), String> {
-    for (component, name) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
-        if !works(&mut cargo(&format!("{name} --version"))) {
-            rustup(&format!("component add {component}"))?;
+/// One of Debian's packages, and how to see whether what is needed of it is there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tool {
+    package: &'static str,
+    /// Names of the program; one of them is enough. None for a library, for which dpkg is asked.
+    programs: &'static [&'static str],
+}
+
+const fn tool(package: &'static str, programs: &'static [&'static str]) -> Tool {
+    Tool { package, programs }
+}
+
+pub(crate) const NODE: Tool = tool("nodejs", &["node", "nodejs"]);
+pub(crate) const VALGRIND: Tool = tool("valgrind", &["valgrind"]);
+pub(crate) const TSHARK: Tool = tool("tshark", &["tshark"]);
+pub(crate) const CHROMIUM: Tool =
+    tool("chromium", &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]);
+pub(crate) const NFT: Tool = tool("nftables", &["nft"]);
+pub(crate) const ETHTOOL: Tool = tool("ethtool", &["ethtool"]);
+/// Measure emulated paths.
+pub(crate) const EMULATION: [Tool; 2] = [tool("iputils-ping", &["ping"]), tool("iperf3", &["iperf3"])];
+/// Make the kernel's connections and read captures of them.
+pub(crate) const INTEROP: [Tool; 6] = [
+    tool("curl", &["curl"]),
+    tool("wget", &["wget"]),
+    tool("iperf3", &["iperf3"]),
+    tool("mptcpize", &["mptcpize"]),
+    tool("python3", &["python3"]),
+    TSHARK,
+];
+/// Build packetdrill.
+pub(crate) const PACKETDRILL: [Tool; 6] = [
+    tool("gcc", &["gcc"]),
+    tool("make", &["make"]),
+    tool("bison", &["bison"]),
+    tool("flex", &["flex"]),
+    tool("libssl-dev", &[]),
+    tool("zlib1g-dev", &[]),
+];
+/// ns-3 and a compiler for it.
+pub(crate) const NS3: [Tool; 2] = [tool("g++", &["g++"]), tool("libns3-dev", &[])];
+
+impl Tool {
+    /// The program's path, by the first of its names that `PATH` knows.
+    pub(crate) fn find(&self) -> Option<PathBuf> {
+        let folders: Vec<_> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
+        self.programs.iter().flat_map(|name| folders.iter().map(move |f| f.join(name))).find(|path| path.is_file())
+    }
+
+    fn is_there(&self) -> bool {
+        match self.programs {
+            [] => works(&mut program("dpkg-query", &format!("--status {}", self.package))),
+            _ => self.find().is_some(),
         }
     }
-    if !has_wasm() {
-        rustup(&format!("target add {WASM}"))?;
+
+    /// The program's path. The package is installed if there is no such program.
+    ///
+    /// # Errors
+    /// If it cannot be installed.
+    pub(crate) fn path(&self) -> Result<PathBuf, String> {
+        install(&[*self])?;
+        self.find().ok_or_else(|| format!("the package {} has none of: {}", self.package, self.programs.join(", ")))
     }
-    if node().is_err() {
-        apt("nodejs")?;
-        node()?;
-    }
-    if !works(&mut program("valgrind", "--version")) {
-        apt("valgrind")?;
-    }
-    tshark()?;
-    println!("rustfmt, Clippy, {WASM}, Node.js, Valgrind and tshark are there");
-    Ok(())
 }
 
-/// tshark, which reads captures.
+/// Rust's components, the target wasm32-unknown-unknown, and `tools`. Says first what is missing.
 ///
 /// # Errors
-/// If it is missing and cannot be installed.
-pub(crate) fn tshark() -> Result<(), String> {
-    if works(&mut program("tshark", "--version")) { Ok(()) } else { apt("tshark") }
-}
-
-/// ping and iperf3, which measure emulated paths.
-///
-/// # Errors
-/// If they are missing and cannot be installed.
-pub(crate) fn emulation() -> Result<(), String> {
-    if !works(&mut program("ping", "-V")) {
-        apt("iputils-ping")?;
+/// What is missing, if it cannot be installed or `may_install` is false.
+pub(crate) fn install_all(tools: &[Tool], may_install: bool) -> Result<(), String> {
+    let components = [("rustfmt", "fmt"), ("clippy", "clippy")].map(|(component, command)| {
+        let there = works(&mut cargo(&format!("{command} --version")));
+        (!there).then(|| format!("component add {component}"))
+    });
+    let target = (!has_wasm()).then(|| format!("target add {WASM}"));
+    let of_rust: Vec<String> = components.into_iter().chain([target]).flatten().collect();
+    let packages = missing(tools);
+    if of_rust.is_empty() && packages.is_empty() {
+        println!("all tools are there");
+        return Ok(());
     }
-    if works(&mut program("iperf3", "--version")) { Ok(()) } else { apt("iperf3") }
-}
-
-/// nft, which translates addresses.
-///
-/// # Errors
-/// If it is missing and cannot be installed.
-pub(crate) fn nft() -> Result<(), String> {
-    if works(&mut program("nft", "--version")) { Ok(()) } else { apt("nftables") }
-}
-
-/// ethtool, which switches offloads of devices.
-///
-/// # Errors
-/// If it is missing and cannot be installed.
-pub(crate) fn ethtool() -> Result<(), String> {
-    if works(&mut program("ethtool", "--version")) { Ok(()) } else { apt("ethtool") }
-}
-
-/// What the kernel's connections are made with, and tshark, which reads captures of them.
-///
-/// # Errors
-/// If something is missing and cannot be installed.
-pub(crate) fn interop() -> Result<(), String> {
-    for (name, question, package) in [
-        ("curl", "--version", "curl"),
-        ("wget", "--version", "wget"),
-        ("iperf3", "--version", "iperf3"),
-        ("mptcpize", "--help", "mptcpize"),
-        ("python3", "--version", "python3"),
-    ] {
-        if !works(&mut program(name, question)) {
-            apt(package)?;
-        }
+    let rustup_commands = of_rust.iter().map(|arguments| format!("  rustup {arguments}\n"));
+    let apt_command = (!packages.is_empty()).then(|| format!("  apt-get install {}\n", packages.join(" ")));
+    let commands: String = rustup_commands.chain(apt_command).collect();
+    if !may_install {
+        return Err(format!("tools are missing; these commands install them:\n{commands}"));
     }
-    tshark()
+    println!("tools are missing and are installed now:\n{commands}");
+    for arguments in of_rust {
+        let without = "(without rustup, install it in your own way)";
+        run(&mut program("rustup", &arguments)).map_err(|e| format!("{e} {without}"))?;
+    }
+    apt(&packages)
 }
 
-/// What packetdrill is built with.
-///
-/// # Errors
-/// If it is missing and cannot be installed.
-pub(crate) fn packetdrill() -> Result<(), String> {
-    for (name, package) in [("gcc", "gcc"), ("make", "make"), ("bison", "bison"), ("flex", "flex")] {
-        if !works(&mut program(name, "--version")) {
-            apt(package)?;
-        }
-    }
-    for package in ["libssl-dev", "zlib1g-dev"] {
-        if !works(&mut program("dpkg-query", &format!("--status {package}"))) {
-            apt(package)?;
-        }
-    }
-    Ok(())
+/// Debian's packages of the tools that are missing, each once.
+fn missing(tools: &[Tool]) -> Vec<&'static str> {
+    let mut packages: Vec<&str> = tools.iter().filter(|tool| !tool.is_there()).map(|tool| tool.package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    packages
 }
 
-/// ns-3, to be compared with, and a compiler for it.
+/// Installs the packages of those tools that are missing.
 ///
 /// # Errors
-/// If they are missing and cannot be installed.
-pub(crate) fn install_ns3() -> Result<(), String> {
-    if !works(&mut program("g++", "--version")) {
-        apt("g++")?;
-    }
-    if !works(&mut program("dpkg-query", "--status libns3-dev")) {
-        apt("libns3-dev")?;
-    }
-    Ok(())
-}
-
-/// Node.js.
-///
-/// # Errors
-/// If it is not there.
-pub(crate) fn node() -> Result<&'static str, String> {
-    let names = ["node", "nodejs"];
-    let found = names.into_iter().find(|name| works(&mut program(name, "--version")));
-    found.ok_or_else(|| "Node.js is missing: install the package nodejs".into())
+/// If they cannot be installed.
+pub(crate) fn install(tools: &[Tool]) -> Result<(), String> {
+    apt(&missing(tools))
 }
 
 fn has_wasm() -> bool {
@@ -133,20 +124,36 @@ fn has_wasm() -> bool {
     output.is_ok_and(|o| o.status.success() && Path::new(String::from_utf8_lossy(&o.stdout).trim()).is_dir())
 }
 
-fn rustup(arguments: &str) -> Result<(), String> {
-    run(&mut program("rustup", arguments)).map_err(|e| format!("{e} (without rustup, install it in your own way)"))
-}
-
-/// Installs one of Debian's packages.
-fn apt(package: &str) -> Result<(), String> {
+/// Installs Debian's packages.
+fn apt(packages: &[&str]) -> Result<(), String> {
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let list = packages.join(" ");
     let root = Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout.trim_ascii() == b"0");
     if !root {
-        return Err(format!(
-            "the package {package} is missing, and only root can install it: apt-get install {package}"
-        ));
+        return Err(format!("packages are missing, and only root can install them: apt-get install {list}"));
     }
     let apt = |arguments: &str| run(program("apt-get", arguments).env("DEBIAN_FRONTEND", "noninteractive"));
     apt("update --quiet")
-        .and_then(|()| apt(&format!("install --quiet --yes --no-install-recommends {package}")))
-        .map_err(|e| format!("the package {package} is missing and cannot be installed: {e}"))
+        .and_then(|()| apt(&format!("install --quiet --yes --no-install-recommends {list}")))
+        .map_err(|e| format!("packages are missing and cannot be installed ({list}): {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_once() {
+        let absent = tool("a-package", &["no-such-program"]);
+        assert_eq!(missing(&[absent, tool("coreutils", &["ls"]), absent]), ["a-package"]);
+        assert_eq!(missing(&[tool("one-of-them-is-enough", &["no-such-program", "ls"])]), [""; 0]);
+    }
+
+    #[test]
+    fn without_leave_to_install_the_commands_are_said() {
+        let error = install_all(&[tool("a-package", &["no-such-program"])], false);
+        assert!(error.is_err_and(|text| text.contains("apt-get install a-package")));
+    }
 }

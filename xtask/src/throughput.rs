@@ -64,7 +64,7 @@ const LEAST_PART: f64 = 0.2;
 /// # Errors
 /// If something cannot be measured or written, or a ratio is missed.
 pub(crate) fn measure(profile: &str) -> Result<(), String> {
-    setup::ethtool()?;
+    setup::install(&[setup::ETHTOOL])?;
     match profile {
         // As other checks have it.
         "release" => build()?,

@@ -79,7 +79,7 @@ impl Version {
 /// # Errors
 /// What was not followed.
 pub(crate) fn check() -> Result<(), String> {
-    setup::nft()?;
+    setup::install(&[setup::NFT])?;
     build()?;
     let folder = target().join("uplinks");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;

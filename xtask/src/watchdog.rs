@@ -1,4 +1,4 @@
-//! Ends the checks where one of them hangs, together with all that they started.
+//! Ends the checks if one of them hangs, together with all programs that they started.
 
 use crate::run::program;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ pub(crate) fn end_after(limit: Duration) {
     std::thread::spawn(move || {
         std::thread::sleep(limit);
         let minutes = limit.as_secs() / 60;
-        println!("\n=== FAILED: not done after {minutes} minutes; the last headline says what hangs");
+        println!("\n=== FAILED: timed out after {minutes} minutes; the last step printed above is the one that hangs");
         end_all(&descendants_of(std::process::id(), &parents()));
         std::process::exit(1);
     });
