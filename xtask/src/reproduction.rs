@@ -133,13 +133,14 @@ fn effects(lines: &str) -> Result<BTreeMap<String, Effect>, String> {
     Ok(all)
 }
 
-/// How many claims hold, by paper.
+/// How many of each paper's claims have which verdict. Claims of ours are marked behind the verdict and do not count.
 fn verdicts(text: &str) -> String {
-    let mut out = String::from("| paper | holds | partly | fails |\n|---|---|---|---|\n");
+    const WORDS: [&str; 4] = ["holds", "partly", "undecided", "fails"];
+    let mut out = format!("| paper | {} |\n|---|---|---|---|---|\n", WORDS.join(" | "));
     for section in text.split("\n## ").filter(|s| s.contains("| **")) {
         let paper = section.trim_start_matches("## ").lines().next().unwrap_or("");
         let count = |word: &str| section.matches(&format!("| **{word}** |")).count();
-        out.push_str(&format!("| {paper} | {} | {} | {} |\n", count("holds"), count("partly"), count("fails")));
+        out.push_str(&format!("| {paper} | {} |\n", WORDS.map(|word| count(word).to_string()).join(" | ")));
     }
     out + "\n"
 }

@@ -244,7 +244,7 @@ pub struct Ablation {
     pub set: Vec<Override>,
 }
 
-/// A sentence that holds, holds partly or fails.
+/// A sentence that the runs are to decide.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// Its name within the plan.
@@ -255,6 +255,8 @@ pub struct Claim {
     pub source: String,
     /// What the source expects, in its own numbers, where it has any.
     pub expected: String,
+    /// Whether it is not the source's: an ablation, another scheduler, an altered set-up. It does not count in the tally.
+    pub ours: bool,
     /// What it consists of.
     pub comparisons: Vec<Comparison>,
     /// What was found out about a claim that does not hold.
