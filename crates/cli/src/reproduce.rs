@@ -8,10 +8,10 @@ use crate::sweep::problems;
 use crate::terminal;
 use pathweave_algorithms::Registry;
 use pathweave_experiments::ablation::Tried;
-use pathweave_experiments::claim::{Judged, verdicts};
+use pathweave_experiments::claim::{Judged, Verdict, verdicts};
 use pathweave_experiments::plot;
 use pathweave_experiments::record::Record;
-use pathweave_experiments::reproduction::{ClaimLine, markdown, text};
+use pathweave_experiments::reproduction::{ClaimLine, Promises, markdown, text};
 use pathweave_experiments::results::Results;
 use pathweave_experiments::table;
 use pathweave_runner::{Engine, Failure};
@@ -45,6 +45,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     };
     let lines_on_stdout = options.jsonl.as_deref() == Some(Path::new("-"));
     terminal::listen_for_interrupt();
+    let mut promises = Promises::default();
     let mut counts = [0; 4];
     let mut ours = 0;
     let (mut document, mut failures, mut paper) = (String::new(), 0, String::new());
@@ -86,12 +87,14 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         }
         let own: Vec<&Tried> = tried.iter().filter(|t| t.paper == experiment.paper && t.id == experiment.id).collect();
         let pictures = pictures(&out, experiment, quick, ready, &results)?;
+        promises.add(&experiment.paper, &experiment.id, &judged, &own);
         document.push_str(&(markdown(&name, &ready.plan.sweep.plan, &judged, &pictures, &own) + "\n"));
         over.iter().for_each(|run| document.push_str(&format!("Above the bound: {run}.\n\n")));
         ours += judged.iter().filter(|j| j.claim.ours).count();
         judged.iter().filter(|j| !j.claim.ours).for_each(|j| counts[j.verdict as usize] += 1);
     }
     let missing = fs::read_to_string(options.from.join(MISSING)).unwrap_or_default();
+    document.insert_str(0, &promises.markdown());
     document.push_str(&missing);
     let path = out.join("reproduction.md");
     fs::write(&path, document).map_err(Failure::writing(path.display()))?;
@@ -99,47 +102,6 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     let more = if ours > 0 { format!("; {ours} more are ours") } else { String::new() };
     let summary = format!(
         "Verdicts on the papers' claims: {counted}{more}. With figures: {}\nNot reproduced, with reasons: {}\n",
-        path.display(),
-        options.from.join(MISSING).display()
-    );
-    let written = match lines_on_stdout {
-            true => io::stderr().lock().write_all(shown.as_bytes()),
-            false => io::stdout().lock().write_all(shown.as_bytes()),
-        };
-        written.map_err(Failure::writing("standard output"))?;
-        eprint!("{}", problems(&results));
-        if let Some(lines) = &mut lines {
-            write_lines(lines, experiment, ready, &judged).map_err(Failure::writing("the lines of JSON"))?;
-        }
-        if options.ablate {
-            let Some(new) = ablate(options, experiment, &judged, (&common, &out), registry, engine)? else {
-                eprintln!("Stopped early; the same command goes on with what is missing.");
-                return Ok(ExitCode::from(terminal::INTERRUPTED));
-            };
-            tried.retain(|t| t.paper != experiment.paper || t.id != experiment.id);
-            tried.extend(new);
-            ablate::keep(&out, &tried)?;
-        }
-        if paper != experiment.paper {
-            paper = experiment.paper.clone();
-            document.push_str(&format!("## {}\n\n", paper.to_uppercase()));
-        }
-        let own: Vec<&Tried> = tried.iter().filter(|t| t.paper == experiment.paper && t.id == experiment.id).collect();
-        let pictures = pictures(&out, experiment, quick, ready, &results)?;
-        document.push_str(&(markdown(&name, &ready.plan.sweep.plan, &judged, &pictures, &own) + "\n"));
-        over.iter().for_each(|run| document.push_str(&format!("Above the bound: {run}.\n\n")));
-        ours += judged.iter().filter(|j| j.claim.ours).count();
-        judged.iter().filter(|j| !j.claim.ours).for_each(|j| counts[j.verdict as usize] += 1);
-    }
-    let missing = fs::read_to_string(options.from.join(MISSING)).unwrap_or_default();
-    document.push_str(&missing);
-    let path = out.join("reproduction.md");
-    fs::write(&path, document).map_err(Failure::writing(path.display()))?;
-    let [holds, partly, undecided, fails] = counts;
-    let total = holds + partly + undecided + fails;
-    let more = if ours > 0 { format!(" (and {ours} claims of ours)") } else { String::new() };
-    let summary = format!(
-        "{total} claims of the papers{more}: {holds} hold, {partly} hold partly, {undecided} are undecided, {fails} fail. With figures: {}\nNot reproduced, with reasons: {}\n",
         path.display(),
         options.from.join(MISSING).display()
     );

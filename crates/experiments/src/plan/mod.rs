@@ -255,6 +255,10 @@ pub struct Claim {
     pub source: String,
     /// What the source expects, in its own numbers, where it has any.
     pub expected: String,
+    /// What the source's abstract or conclusion promises, in its words, if this claim is about that.
+    pub promise: Option<String>,
+    /// By which part the source's left side differs from its right side, where it prints both: 0.12 for "12 % more".
+    pub effect: Option<f64>,
     /// Whether it is not the source's: an ablation, another scheduler, an altered set-up. It does not count in the tally.
     pub ours: bool,
     /// What it consists of.
