@@ -12,6 +12,21 @@ use std::path::Path;
 const FIGURES: &str = "docs/reproduction";
 /// The full runs' values, and what was tried for claims that fail.
 const TABLES: &str = "docs/reproduction/tables";
+/// What the document begins with.
+const INTRODUCTION: &str = "\
+# The papers' experiments, reproduced
+
+`cargo xtask reproduction` writes this document. It runs `pathweave reproduce` with the plans in [experiments](../experiments);
+[experiments.md](experiments.md#claims) says what a verdict means. Each paper has a page with its figures and claims. The figures
+are ours; a claim is the paper's, in our words. A claim that fails is a finding, and none was tuned. The values of all runs are in
+[reproduction/tables](reproduction/tables), to four digits; `cargo xtask reproduction --from-tables` writes the document from them
+alone.
+
+";
+/// What a paper's page begins with.
+const BACK: &str = "\
+`cargo xtask reproduction` writes this page. [The overview](../reproduction.md) has the papers' promises and the tally, and
+[experiments.md](../experiments.md#claims) says what a verdict means. A claim marked \"(ours)\" is not the paper's.";
 /// An effect is the difference as a share of the larger side. Effects above this must have the same sign in small and
 /// in full runs.
 const EFFECT: f64 = 0.1;
@@ -47,15 +62,18 @@ fn document() -> Result<(), String> {
     command.args(["reproduce", "--from-tables", TABLES, "--out"]).arg(&out);
     run(command.current_dir(root()))?;
     let text = read(&out.join("reproduction.md"))?;
-    let mut document = String::from(
-        "# The papers' experiments, reproduced\n\nWritten by `cargo xtask reproduction`, which runs `pathweave reproduce`: the plans are in \
-         [experiments](../experiments), [experiments.md](experiments.md) says what a verdict means. Each figure is ours; a claim is the paper's, in our \
-         words. A claim that fails is a finding, and none was tuned. The values of all runs are in [reproduction/tables](reproduction/tables), to four digits; \
-         `cargo xtask reproduction --from-tables` writes this document from them alone.\n\n",
-    );
-    document.push_str(&verdicts(&text));
-    document.push_str(&text.replace("](", "](reproduction/"));
-    put("docs/reproduction.md", document.as_bytes())?;
+    let (pages, rest): (Vec<Section<'_>>, Vec<Section<'_>>) =
+        sections(&text).into_iter().partition(Section::is_a_papers);
+    let mut document = String::from(INTRODUCTION);
+    document.push_str(&tally(&pages));
+    for section in &rest {
+        document.push_str(&format!("## {}\n{}\n", section.title, section.text.replace("](", "](reproduction/")));
+    }
+    put("docs/reproduction.md", (document.trim_end().to_owned() + "\n").as_bytes())?;
+    for page in &pages {
+        let text = format!("# {}: figures and claims\n\n{BACK}\n{}", page.title, page.text);
+        put(&page.file(), (text.trim_end().to_owned() + "\n").as_bytes())?;
+    }
     for picture in entries(&root().join(FIGURES))?.iter().filter(|p| is_picture(p)) {
         fs::remove_file(picture).map_err(|e| format!("{}: {e}", picture.display()))?;
     }
@@ -64,6 +82,30 @@ fn document() -> Result<(), String> {
         put(&format!("{FIGURES}/{name}"), read(picture)?.as_bytes())?;
     }
     Ok(())
+}
+
+/// A part of the document that `pathweave reproduce` writes.
+struct Section<'a> {
+    title: &'a str,
+    text: &'a str,
+}
+
+impl Section<'_> {
+    /// Whether it has a paper's figures and claims; only those have headings of the third level.
+    fn is_a_papers(&self) -> bool {
+        self.text.contains("\n### ")
+    }
+
+    /// Where a paper's page is.
+    fn file(&self) -> String {
+        format!("{FIGURES}/{}.md", self.title.to_lowercase())
+    }
+}
+
+fn sections(text: &str) -> Vec<Section<'_>> {
+    let whole = text.strip_prefix("## ").unwrap_or(text);
+    let parts = whole.split("\n## ").filter_map(|part| part.split_once('\n'));
+    parts.map(|(title, text)| Section { title, text }).collect()
 }
 
 fn is_picture(path: &Path) -> bool {
@@ -133,13 +175,16 @@ fn effects(lines: &str) -> Result<BTreeMap<String, Effect>, String> {
     Ok(all)
 }
 
-/// How many claims hold, by paper.
-fn verdicts(text: &str) -> String {
-    let mut out = String::from("| paper | holds | partly | fails |\n|---|---|---|---|\n");
-    for section in text.split("\n## ").filter(|s| s.contains("| **")) {
-        let paper = section.trim_start_matches("## ").lines().next().unwrap_or("");
-        let count = |word: &str| section.matches(&format!("| **{word}** |")).count();
-        out.push_str(&format!("| {paper} | {} | {} | {} |\n", count("holds"), count("partly"), count("fails")));
+/// How many of each paper's claims have which verdict, and links to their pages. Claims of ours are marked behind the verdict and do
+/// not count.
+fn tally(pages: &[Section<'_>]) -> String {
+    const WORDS: [&str; 4] = ["holds", "partly", "undecided", "fails"];
+    let mut out = format!("| paper | {} |\n|---|---|---|---|---|\n", WORDS.join(" | "));
+    for page in pages {
+        let counts = WORDS.map(|word| page.text.matches(&format!("| **{word}** |")).count().to_string());
+        let file = page.file();
+        let link = file.strip_prefix("docs/").unwrap_or(&file);
+        out.push_str(&format!("| [{}]({link}) | {} |\n", page.title, counts.join(" | ")));
     }
     out + "\n"
 }

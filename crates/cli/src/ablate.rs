@@ -5,7 +5,7 @@ use crate::experiment::Experiment;
 use crate::shard::{Existing, Ready};
 use pathweave_algorithms::Registry;
 use pathweave_experiments::ablation::{Trial, Tried, list};
-use pathweave_experiments::claim::{Judged, Verdict, judge};
+use pathweave_experiments::claim::{Found, Judged, Verdict, judge};
 use pathweave_experiments::plan::{Ablation, Claim};
 use pathweave_experiments::results::Results;
 
@@ -47,7 +47,7 @@ pub(crate) fn keep(folder: &Path, all: &[Tried]) -> Result<(), Failure> {
     fs::write(&path, text).map_err(Failure::writing(path.display()))
 }
 
-/// Tries settings for each claim that fails, one after the other, with the plan's small runs. `None` after Ctrl-C.
+/// Tries settings for each claim that no comparison supports, one after the other, with the plan's small runs. `None` after Ctrl-C.
 pub(crate) fn ablate(
     options: &ReproduceOptions,
     experiment: &Experiment,
@@ -57,7 +57,7 @@ pub(crate) fn ablate(
     engine: &Engine,
 ) -> Result<Option<Vec<Tried>>, Failure> {
     let failing: Vec<&str> =
-        judged.iter().filter(|j| j.verdict == Verdict::Fails).map(|j| j.claim.id.as_str()).collect();
+        judged.iter().filter(|j| j.verdict.wants_ablation()).map(|j| j.claim.id.as_str()).collect();
     if failing.is_empty() {
         return Ok(Some(Vec::new()));
     }
@@ -92,7 +92,7 @@ pub(crate) fn ablate(
         for claim in open {
             let Some(own) = ready.plan.sweep.plan.claims.iter().find(|c| c.id == claim.id) else { continue };
             let judged = judge(&ready.plan.sweep, &results, own).map_err(Failure::Input)?;
-            let hold = judged.atoms.iter().filter(|a| a.holds).count();
+            let hold = judged.count(Found::Supported);
             let trial = Trial::new(name, judged.verdict, hold, judged.atoms.len());
             eprintln!("{}/{} {}: {} with {name:?}", experiment.paper, experiment.id, claim.id, trial.verdict);
             if let Some(tried) = all.iter_mut().find(|t| t.claim_id == claim.id) {

@@ -8,10 +8,10 @@ use crate::sweep::problems;
 use crate::terminal;
 use pathweave_algorithms::Registry;
 use pathweave_experiments::ablation::Tried;
-use pathweave_experiments::claim::{Judged, verdicts};
+use pathweave_experiments::claim::{Judged, Verdict, verdicts};
 use pathweave_experiments::plot;
 use pathweave_experiments::record::Record;
-use pathweave_experiments::reproduction::{ClaimLine, markdown, text};
+use pathweave_experiments::reproduction::{ClaimLine, Promises, markdown, text};
 use pathweave_experiments::results::Results;
 use pathweave_experiments::table;
 use pathweave_runner::{Engine, Failure};
@@ -45,7 +45,9 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     };
     let lines_on_stdout = options.jsonl.as_deref() == Some(Path::new("-"));
     terminal::listen_for_interrupt();
-    let mut counts = [0; 3];
+    let mut promises = Promises::default();
+    let mut counts = [0; 4];
+    let mut ours = 0;
     let (mut document, mut failures, mut paper) = (String::new(), 0, String::new());
     let (common, mut tried) = (ablate::common(options)?, ablate::kept(options)?);
     for (ready, experiment) in &ready {
@@ -85,18 +87,21 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         }
         let own: Vec<&Tried> = tried.iter().filter(|t| t.paper == experiment.paper && t.id == experiment.id).collect();
         let pictures = pictures(&out, experiment, quick, ready, &results)?;
+        promises.add(&experiment.paper, &experiment.id, &judged, &own);
         document.push_str(&(markdown(&name, &ready.plan.sweep.plan, &judged, &pictures, &own) + "\n"));
         over.iter().for_each(|run| document.push_str(&format!("Above the bound: {run}.\n\n")));
-        judged.iter().for_each(|j| counts[j.verdict as usize] += 1);
+        ours += judged.iter().filter(|j| j.claim.ours).count();
+        judged.iter().filter(|j| !j.claim.ours).for_each(|j| counts[j.verdict as usize] += 1);
     }
     let missing = fs::read_to_string(options.from.join(MISSING)).unwrap_or_default();
+    document.insert_str(0, &promises.markdown());
     document.push_str(&missing);
     let path = out.join("reproduction.md");
     fs::write(&path, document).map_err(Failure::writing(path.display()))?;
-    let [holds, partly, fails] = counts;
-    let total = holds + partly + fails;
+    let counted = Verdict::ALL.map(|verdict| format!("{} {}", verdict.word(), counts[verdict as usize])).join(", ");
+    let more = if ours > 0 { format!("; {ours} more are ours") } else { String::new() };
     let summary = format!(
-        "{total} claims: {holds} hold, {partly} hold partly, {fails} fail. With figures: {}\nNot reproduced, with reasons: {}\n",
+        "Verdicts on the papers' claims: {counted}{more}. With figures: {}\nNot reproduced, with reasons: {}\n",
         path.display(),
         options.from.join(MISSING).display()
     );

@@ -27,7 +27,7 @@ pub struct Tried {
 pub struct Trial {
     /// The setting, for people; empty for none.
     pub name: String,
-    /// `holds`, `partly` or `fails`.
+    /// `holds`, `partly`, `undecided` or `fails`.
     pub verdict: String,
     /// How many comparisons hold.
     pub hold: usize,

@@ -1,37 +1,99 @@
 //! Whether claims hold: each is made of atomic comparisons over the seeds.
 
 use crate::plan::{Claim, Comparison, Over, Plan, Relation, Side, other_point};
+use crate::region;
 use crate::results::Results;
 use crate::runs::Sweep;
 use pathweave_report::{Difference, quantile_of};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every comparison holds.
+    /// Every comparison supports the claim.
     Holds,
-    /// Some comparisons hold.
+    /// Some comparisons support the claim, and others do not.
     Partly,
-    /// None holds.
+    /// No comparison supports or contradicts the claim, and none is a tie.
+    Undecided,
+    /// No comparison supports the claim, and at least one contradicts it or is a tie.
     Fails,
 }
 
 impl Verdict {
-    /// As a word: `holds`, `partly`, `fails`.
+    /// All verdicts, in the order in which tables have them.
+    pub const ALL: [Verdict; 4] = [Verdict::Holds, Verdict::Partly, Verdict::Undecided, Verdict::Fails];
+
+    /// The verdict as a word: `holds`, `partly`, `undecided`, `fails`.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
             Verdict::Partly => "partly",
+            Verdict::Undecided => "undecided",
             Verdict::Fails => "fails",
         }
     }
 
-    fn of(hold: usize, all: usize) -> Self {
-        match hold {
-            0 => Verdict::Fails,
-            n if n == all => Verdict::Holds,
-            _ => Verdict::Partly,
+    /// Whether an ablation may tell why.
+    pub fn wants_ablation(self) -> bool {
+        matches!(self, Verdict::Undecided | Verdict::Fails)
+    }
+
+    fn of(atoms: &[Atom]) -> Self {
+        let count = |found| atoms.iter().filter(|a| a.found == found).count();
+        let (supported, undecided) = (count(Found::Supported), count(Found::Undecided));
+        match atoms.len() {
+            all if supported == all => Verdict::Holds,
+            _ if supported > 0 => Verdict::Partly,
+            all if undecided == all => Verdict::Undecided,
+            _ => Verdict::Fails,
+        }
+    }
+}
+
+/// What one comparison says of its claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The whole 95 % interval is where the claim puts it.
+    Supported,
+    /// The whole 95 % interval is elsewhere.
+    Contradicted,
+    /// The 95 % interval has both, or there is none because there is one seed.
+    Undecided,
+    /// Both sides are equal with every seed, and the claim says that they differ.
+    Tie,
+}
+
+impl Found {
+    /// All findings, in the order in which sentences name them.
+    pub const ALL: [Found; 4] = [Found::Supported, Found::Contradicted, Found::Undecided, Found::Tie];
+
+    /// The finding as a word: `supported`, `contradicted`, `undecided`, `tie`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Found::Supported => "supported",
+            Found::Contradicted => "contradicted",
+            Found::Undecided => "undecided",
+            Found::Tie => "tie",
+        }
+    }
+
+    /// `margin` is absolute, in the metric's unit.
+    fn of(difference: &Difference, relation: Relation, margin: f64) -> Self {
+        let Some((low, high)) = difference.bounds() else { return Found::Undecided };
+        let equal = (low, high) == (0.0, 0.0);
+        let (supported, contradicted) = match relation {
+            Relation::Below => (high < 0.0, low > 0.0),
+            Relation::Above => (low > 0.0, high < 0.0),
+            Relation::AtMost => (high <= margin, low > margin),
+            Relation::AtLeast => (low >= -margin, high < -margin),
+            Relation::Equal => (low >= -margin && high <= margin, low > margin || high < -margin),
+        };
+        match (supported, contradicted) {
+            (true, _) => Found::Supported,
+            (_, true) => Found::Contradicted,
+            _ if equal => Found::Tie,
+            _ => Found::Undecided,
         }
     }
 }
@@ -51,8 +113,19 @@ pub struct Atom {
     pub right: f64,
     /// Left minus right, seed by seed.
     pub difference: Difference,
-    /// Whether it holds.
-    pub holds: bool,
+    /// What it says of the claim.
+    pub found: Found,
+    /// The index of the scenario.
+    pub scenario: usize,
+    /// For each parameter of the plan the index of its value; `None` if the comparison is over several of its values.
+    pub values: Vec<Option<usize>>,
+}
+
+impl Atom {
+    /// Whether it supports the claim.
+    pub fn supports(&self) -> bool {
+        self.found == Found::Supported
+    }
 }
 
 /// A claim with what became of it.
@@ -64,11 +137,20 @@ pub struct Judged<'a> {
     pub verdict: Verdict,
     /// Its comparisons.
     pub atoms: Vec<Atom>,
-    /// If the source leaves values open: with how many of how many combinations of them the claim holds.
+    /// If it holds partly: where it holds, by the one parameter that tells most.
+    pub region: Option<String>,
+    /// If the source leaves values open: with how many of how many combinations of them all comparisons support the claim.
     pub open: Option<(usize, usize)>,
 }
 
-/// Decides every claim of the plan. A comparison without values on one of its sides does not hold.
+impl Judged<'_> {
+    /// How many comparisons have found this.
+    pub fn count(&self, found: Found) -> usize {
+        self.atoms.iter().filter(|a| a.found == found).count()
+    }
+}
+
+/// Decides every claim of the plan.
 ///
 /// # Errors
 /// The claim that is about no point, or whose values are missing.
@@ -87,7 +169,7 @@ pub fn judge<'a>(sweep: &'a Sweep, results: &Results, claim: &'a Claim) -> Resul
     for comparison in &claim.comparisons {
         for (open, atom) in atoms_of(sweep, results, comparison)? {
             let count = combinations.entry(open).or_default();
-            count.0 += usize::from(atom.holds);
+            count.0 += usize::from(atom.supports());
             count.1 += 1;
             atoms.push(atom);
         }
@@ -95,12 +177,13 @@ pub fn judge<'a>(sweep: &'a Sweep, results: &Results, claim: &'a Claim) -> Resul
     if atoms.is_empty() {
         return Err(format!("the claim {} is about no point of the plan, or its values are missing", claim.id));
     }
-    let hold = atoms.iter().filter(|a| a.holds).count();
     let open = sweep.plan.parameters.iter().any(|p| p.open).then(|| {
         let whole = combinations.values().filter(|(hold, all)| hold == all).count();
         (whole, combinations.len())
     });
-    Ok(Judged { claim, verdict: Verdict::of(hold, atoms.len()), atoms, open })
+    let verdict = Verdict::of(&atoms);
+    let region = (verdict == Verdict::Partly).then(|| region::of(&sweep.plan, &atoms)).flatten();
+    Ok(Judged { claim, verdict, atoms, region, open })
 }
 
 /// The values of the open parameters, and the points of both sides.
@@ -167,20 +250,14 @@ fn atom(
     let difference = Difference::of(&pairs)?;
     let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
     let (left, right) = (mean(|p| p.0), mean(|p| p.1));
-    let margin = comparison.margin * right.abs();
-    let holds = difference.bounds().is_some_and(|(low, high)| match comparison.relation {
-        Relation::Below => high < 0.0,
-        Relation::Above => low > 0.0,
-        Relation::AtMost => high <= margin,
-        Relation::AtLeast => low >= -margin,
-        Relation::Equal => low >= -margin && high <= margin,
-    });
+    let found = Found::of(&difference, comparison.relation, comparison.margin * right.abs());
     let metric = [&comparison.left, &comparison.right].into_iter().find_map(|side| match side {
         Side::Measured { metric, .. } => Some(metric.clone()),
         Side::Constant(_) => None,
     })?;
     let at = place(sweep, scenario, points, comparison);
-    Some(Atom { at, what: comparison.words(sweep), metric, left, right, difference, holds })
+    let values = values_of(&sweep.plan, points, comparison);
+    Some(Atom { at, what: comparison.words(sweep), metric, left, right, difference, found, scenario, values })
 }
 
 /// A side's values.
@@ -221,15 +298,20 @@ fn together(values: &[f64], over: Option<Over>) -> f64 {
     }
 }
 
-/// Scenario and point in words; parameters that both sides replace are left out.
+/// For each parameter the index of its value, if all points have the same one and no side replaces it.
+fn values_of(plan: &Plan, points: &[(usize, usize)], comparison: &Comparison) -> Vec<Option<usize>> {
+    let value = |parameter: usize| {
+        let mut values = points.iter().map(|(left, _)| plan.points[*left][parameter]);
+        let first = values.next()?;
+        (!comparison.replaces(parameter) && values.all(|v| v == first)).then_some(first)
+    };
+    (0..plan.parameters.len()).map(value).collect()
+}
+
+/// Scenario and point in words, without the parameters that a side replaces.
 fn place(sweep: &Sweep, scenario: usize, points: &[(usize, usize)], comparison: &Comparison) -> String {
     let plan = &sweep.plan;
-    let replaced = |parameter: usize| {
-        [&comparison.left, &comparison.right].into_iter().any(|side| match side {
-            Side::Measured { at, .. } => at.iter().any(|(p, _)| *p == parameter),
-            Side::Constant(_) => false,
-        })
-    };
+    let replaced = |parameter: usize| comparison.replaces(parameter);
     let mut words = Vec::new();
     if plan.scenarios.len() > 1 {
         words.push(plan.scenarios[scenario].name.clone());
@@ -276,6 +358,14 @@ impl Comparison {
         let factor = if self.factor == 1.0 { String::new() } else { format!("{} · ", self.factor) };
         let margin = if self.margin == 0.0 { String::new() } else { format!(" ± {} %", round(self.margin * 100.0)) };
         format!("{} {relation} {factor}{}{margin}", side(&self.left), side(&self.right))
+    }
+
+    /// Whether a side has a value of its own for this parameter.
+    fn replaces(&self, parameter: usize) -> bool {
+        [&self.left, &self.right].into_iter().any(|side| match side {
+            Side::Measured { at, .. } => at.iter().any(|(p, _)| *p == parameter),
+            Side::Constant(_) => false,
+        })
     }
 
     fn metrics_differ(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Verdicts of made-up values.
 
-use super::{Verdict, verdicts};
+use super::{Found, Judged, Verdict, verdicts};
 use crate::plan::{Plan, PlanFiles};
 use crate::record::Record;
 use crate::results::Results;
@@ -61,6 +61,11 @@ fn verdict(
     comparison: &str,
     goodput: impl Fn(&str, f64, &str, f64) -> f64,
 ) -> (Verdict, usize, Option<(usize, usize)>) {
+    judge(comparison, goodput, |judged| (judged.verdict, judged.atoms.len(), judged.open))
+}
+
+/// What `tell` says of the judged claim.
+fn judge<T>(comparison: &str, goodput: impl Fn(&str, f64, &str, f64) -> f64, tell: impl Fn(&Judged<'_>) -> T) -> T {
     let sweep = sweep(comparison);
     let record = |run: usize| {
         let (cell, seed) = sweep.run(run);
@@ -82,7 +87,7 @@ fn verdict(
     let records: Vec<Record> = (0..sweep.len()).map(record).collect();
     let results = Results::new(&sweep, &records);
     let judged = verdicts(&sweep, &results).expect("the claim has values");
-    (judged[0].verdict, judged[0].atoms.len(), judged[0].open)
+    tell(&judged[0])
 }
 
 #[test]
@@ -98,9 +103,9 @@ fn differences_are_of_the_same_seed() {
 #[test]
 fn an_interval_that_contains_zero_decides_nothing() {
     let noisy = |scheduler: &str, _: f64, _: &str, seed: f64| if scheduler == "minrtt" { 5.0 } else { 4.0 + seed };
-    assert_eq!(verdict("is = \"<\"", noisy).0, Verdict::Fails);
-    assert_eq!(verdict("is = \">\"", noisy).0, Verdict::Fails);
-    assert_eq!(verdict("is = \"=\"\nmargin = \"10%\"", noisy).0, Verdict::Fails);
+    assert_eq!(verdict("is = \"<\"", noisy).0, Verdict::Undecided);
+    assert_eq!(verdict("is = \">\"", noisy).0, Verdict::Undecided);
+    assert_eq!(verdict("is = \"=\"\nmargin = \"10%\"", noisy).0, Verdict::Undecided);
     assert_eq!(verdict("is = \"=\"\nmargin = \"60%\"", noisy).0, Verdict::Holds);
 }
 
@@ -139,4 +144,49 @@ fn all_points_together() {
     assert_eq!(verdict("is = \">\"\nover = \"share below 4.5\"", goodput), (Verdict::Holds, 2, Some((2, 2))));
     assert_eq!(verdict("is = \"=\"\nover = \"median\"", goodput).0, Verdict::Holds);
     assert_eq!(verdict("is = \"<\"\nover = \"least\"", goodput).0, Verdict::Holds);
+}
+
+/// The three ways in which a comparison does not support a claim, each at one buffer.
+#[test]
+fn what_contradicts_what_is_undecided_and_what_is_a_tie_are_told_apart() {
+    let goodput = |scheduler: &str, buffer: f64, _: &str, seed: f64| match (scheduler, buffer as u32) {
+        ("minrtt", 40) => 6.0,
+        ("minrtt", 100) => 3.0 + seed,
+        _ => 5.0,
+    };
+    let found = |judged: &Judged<'_>| {
+        let counts = Found::ALL.map(|found| judged.count(found));
+        (judged.verdict, counts)
+    };
+    assert_eq!(judge("is = \"<\"", goodput, found), (Verdict::Fails, [0, 2, 2, 2]));
+    assert_eq!(judge("is = \">\"", goodput, found), (Verdict::Partly, [2, 0, 2, 2]));
+    // Ties alone do not support a claim that two schedulers differ.
+    let equal = |_: &str, _: f64, _: &str, seed: f64| seed;
+    assert_eq!(judge("is = \"<\"", equal, found), (Verdict::Fails, [0, 0, 0, 6]));
+    assert_eq!(judge("is = \"<=\"", equal, found), (Verdict::Holds, [6, 0, 0, 0]));
+    // Beyond a margin on the wrong side.
+    let above = |scheduler: &str, _: f64, _: &str, _: f64| if scheduler == "minrtt" { 5.0 } else { 4.0 };
+    assert_eq!(judge("is = \"<=\"\nmargin = \"10%\"", above, found), (Verdict::Fails, [0, 6, 0, 0]));
+    assert_eq!(judge("is = \"=\"\nmargin = \"10%\"", above, found), (Verdict::Fails, [0, 6, 0, 0]));
+}
+
+#[test]
+fn a_claim_that_holds_partly_says_where() {
+    let region = |judged: &Judged<'_>| judged.region.clone();
+    let by_buffer = |scheduler: &str, buffer: f64, _: &str, _: f64| {
+        if scheduler == "minrtt" && buffer > 50.0 { 4.0 } else { 5.0 }
+    };
+    assert_eq!(judge("is = \"<\"", by_buffer, region).as_deref(), Some("by buffer: 40 never, 100 and 400 always"));
+    let by_send = |scheduler: &str, _: f64, send: &str, _: f64| {
+        if scheduler == "minrtt" && send == "2MB" { 4.0 } else { 5.0 }
+    };
+    assert_eq!(judge("is = \"<\"", by_send, region).as_deref(), Some("by send: 1MB never, 2MB always"));
+    let whole = |scheduler: &str, _: f64, _: &str, _: f64| if scheduler == "minrtt" { 4.0 } else { 5.0 };
+    assert_eq!(judge("is = \"<\"", whole, region), None, "it holds everywhere");
+    // Two of six, of which no parameter tells more than one buffer.
+    let corner = |scheduler: &str, buffer: f64, send: &str, _: f64| {
+        let is = (buffer == 40.0 && send == "1MB") || (buffer == 100.0 && send == "2MB");
+        if scheduler == "minrtt" && is { 4.0 } else { 5.0 }
+    };
+    assert_eq!(judge("is = \"<\"", corner, region).as_deref(), Some("by buffer: 40 and 100 1 of 2, 400 never"));
 }

@@ -14,6 +14,7 @@ pub mod page;
 pub mod plan;
 pub mod plot;
 pub mod record;
+mod region;
 pub mod reproduction;
 pub mod results;
 pub mod runs;

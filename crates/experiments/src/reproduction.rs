@@ -1,7 +1,7 @@
 //! What a reproduction says: each claim with its verdict, as text, as a line of JSON and as a document.
 
 use crate::ablation::Tried;
-use crate::claim::{Atom, Judged, Verdict};
+use crate::claim::{Atom, Found, Judged};
 use crate::metric;
 use crate::plan::Plan;
 use core::fmt::Write as _;
@@ -24,8 +24,11 @@ pub struct ClaimLine<'a> {
     pub claim: &'a str,
     /// Where it comes from.
     pub source: &'a str,
-    /// `holds`, `partly` or `fails`.
+    /// `holds`, `partly`, `undecided` or `fails`.
     pub verdict: &'static str,
+    /// If it holds partly: where it holds, by the one parameter that tells most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<&'a str>,
     /// Every comparison.
     pub measured: Vec<AtomLine<'a>>,
     /// What the paper says in numbers; empty where it says none.
@@ -55,8 +58,8 @@ pub struct AtomLine<'a> {
     pub right: f64,
     /// The 95 % interval of left minus right over the seeds.
     pub interval: Option<(f64, f64)>,
-    /// Whether it holds.
-    pub holds: bool,
+    /// `supported`, `contradicted`, `undecided` or `tie`.
+    pub found: &'static str,
 }
 
 impl<'a> ClaimLine<'a> {
@@ -69,7 +72,7 @@ impl<'a> ClaimLine<'a> {
             left: a.left,
             right: a.right,
             interval: a.difference.bounds(),
-            holds: a.holds,
+            found: a.found.word(),
         };
         ClaimLine {
             paper,
@@ -78,6 +81,7 @@ impl<'a> ClaimLine<'a> {
             claim: &judged.claim.says,
             source: &judged.claim.source,
             verdict: judged.verdict.word(),
+            region: judged.region.as_deref(),
             measured: judged.atoms.iter().map(atom).collect(),
             expected: &judged.claim.expected,
             seeds: plan.seeds,
@@ -95,16 +99,31 @@ impl<'a> ClaimLine<'a> {
     }
 }
 
-/// How many comparisons hold, and with how many of the values that the source leaves open.
+/// What the comparisons have found, where the claim holds, and with how many of the values that the source leaves open:
+/// `17 of 24 supported, 3 contradicted, 4 undecided; by window: 256KiB always, 16MiB never; it holds for 1 of 2 values that ...`.
 pub fn counts(judged: &Judged<'_>) -> String {
-    let hold = judged.atoms.iter().filter(|a| a.holds).count();
-    let mut text = match judged.atoms.len() {
-        1 => String::new(),
-        all => format!("{hold} of {all} comparisons hold"),
-    };
+    let mut parts = Vec::new();
+    if judged.atoms.len() > 1 {
+        parts.push(tally(judged));
+    }
+    parts.extend(judged.region.clone());
     if let Some((k, n)) = judged.open {
-        let space = if text.is_empty() { "" } else { "; " };
-        let _ = write!(text, "{space}it holds for {k} of {n} values that the source leaves open");
+        parts.push(format!("it holds for {k} of {n} values that the source leaves open"));
+    }
+    parts.join("; ")
+}
+
+fn tally(judged: &Judged<'_>) -> String {
+    let words = |found: Found| match (judged.count(found), found) {
+        (0, _) => None,
+        (1, Found::Tie) => Some("1 tie".into()),
+        (n, Found::Tie) => Some(format!("{n} ties")),
+        (n, other) => Some(format!("{n} {}", other.word())),
+    };
+    let [supported, others @ ..] = Found::ALL;
+    let mut text = format!("{} of {} {}", judged.count(supported), judged.atoms.len(), supported.word());
+    for words in others.into_iter().filter_map(words) {
+        let _ = write!(text, ", {words}");
     }
     text
 }
@@ -129,23 +148,100 @@ fn precise(x: f64) -> String {
 pub fn text(name: &str, plan: &Plan, judged: &[Judged<'_>]) -> String {
     let mut out = format!("{name}: {}\n", plan.title);
     for one in judged {
-        let _ = writeln!(out, "  {:6} {}: {}", one.verdict.word(), one.claim.id, one.claim.says);
+        let _ = writeln!(out, "  {:9}  {}: {}", one.verdict.word(), one.claim.id, one.claim.says);
         let counted = counts(one);
         if !counted.is_empty() {
-            let _ = writeln!(out, "         {counted}");
+            let _ = writeln!(out, "             {counted}");
         }
-        // Those that do not hold say more.
+        // Those that contradict the claim say most.
         let mut atoms: Vec<&Atom> = one.atoms.iter().collect();
-        atoms.sort_by_key(|a| a.holds);
+        atoms.sort_by_key(|a| {
+            [Found::Contradicted, Found::Undecided, Found::Tie].iter().position(|f| *f == a.found).unwrap_or(3)
+        });
         for atom in atoms.iter().take(SHOWN) {
-            let mark = if atom.holds { "holds" } else { "fails" };
-            let _ = writeln!(out, "         {mark}  {}", words(atom));
+            let _ = writeln!(out, "             {:12}  {}", atom.found.word(), words(atom));
         }
         if atoms.len() > SHOWN {
-            let _ = writeln!(out, "         and {} more", atoms.len() - SHOWN);
+            let _ = writeln!(out, "             and {} more", atoms.len() - SHOWN);
         }
     }
     out
+}
+
+/// What the sources' abstracts promise: a table with a row for each promise, of all experiments of a reproduction.
+#[derive(Clone, Debug, Default)]
+pub struct Promises {
+    rows: String,
+}
+
+impl Promises {
+    /// Adds the promises that an experiment's claims are about. `tried` is what was tried for its claims.
+    pub fn add(&mut self, paper: &str, id: &str, judged: &[Judged<'_>], tried: &[&Tried]) {
+        for one in judged {
+            let Some(promise) = &one.claim.promise else { continue };
+            let _ = writeln!(
+                self.rows,
+                "| {} | {} | {} | {} | **{}** | {} | {} |",
+                paper.to_uppercase(),
+                cell(promise),
+                cell(&one.claim.expected),
+                cell(&effects(one)),
+                one.verdict.word(),
+                cell(&counts(one)),
+                cell(&reasons(one, tried).join(" ")) + &format!(" ({paper}/{id} {})", one.claim.id),
+            );
+        }
+    }
+
+    /// The section of the document; empty if there is no promise.
+    pub fn markdown(&self) -> String {
+        if self.rows.is_empty() {
+            return String::new();
+        }
+        format!(
+            "## What the abstracts promise\n\nThe differences are of the first side of the claim to the second one, the smallest and the \
+             largest over all comparisons.\n\n| paper | promise | the paper's number | our difference | verdict | where it holds | why, and \
+             which claim |\n|---|---|---|---|---|---|---|\n{}\n",
+            self.rows
+        )
+    }
+}
+
+/// A tenth of the source's effect is hardly that effect.
+const HARDLY: f64 = 0.1;
+
+/// By which part the sides differ: the least and the most over all comparisons, and how often that is hardly the source's effect.
+fn effects(judged: &Judged<'_>) -> String {
+    let part = |a: &Atom| (a.right != 0.0).then(|| (a.left - a.right) / a.right.abs());
+    let parts: Vec<(bool, f64)> = judged.atoms.iter().filter_map(|a| Some((a.supports(), part(a)?))).collect();
+    let percent = |x: f64| format!("{:+.1} %", x * 100.0);
+    let least = parts.iter().map(|p| p.1).min_by(f64::total_cmp);
+    let most = parts.iter().map(|p| p.1).max_by(f64::total_cmp);
+    let (Some(least), Some(most)) = (least, most) else { return String::new() };
+    let mut text = if least == most { percent(least) } else { format!("{} to {}", percent(least), percent(most)) };
+    if let Some(effect) = judged.claim.effect {
+        let hardly = parts.iter().filter(|(supports, part)| *supports && part.abs() < HARDLY * effect.abs()).count();
+        if hardly > 0 {
+            let _ = write!(text, "; less than a tenth of the paper's in {hardly} of those that support it");
+        }
+    }
+    text
+}
+
+/// Why a claim does not hold everywhere: what was found out, and what an ablation shows.
+fn reasons(judged: &Judged<'_>, tried: &[&Tried]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if !judged.claim.finding.is_empty() {
+        reasons.push(judged.claim.finding.clone());
+    }
+    let ablation = tried.iter().find(|t| t.claim_id == judged.claim.id).filter(|_| judged.verdict.wants_ablation());
+    reasons.extend(ablation.map(|tried| format!("Ablation: {}", tried.words())));
+    reasons
+}
+
+/// Text within a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
 }
 
 /// An experiment's part of the document. `figures` are the pictures' files, with their titles; `tried` is what was tried for its claims that fail.
@@ -175,19 +271,15 @@ pub fn markdown(
         measured.dedup();
         measured.retain(|m| !m.is_empty());
         let mut claim = format!("{} ({})", one.claim.says, one.claim.source);
-        if !one.claim.finding.is_empty() {
-            let _ = write!(claim, "<br>*{}*", one.claim.finding);
-        }
-        let ablation = tried.iter().find(|t| t.claim_id == one.claim.id).filter(|_| one.verdict == Verdict::Fails);
-        if let Some(tried) = ablation {
-            let _ = write!(claim, "<br>*Ablation: {}*", tried.words());
+        for reason in reasons(one, tried) {
+            let _ = write!(claim, "<br>*{reason}*");
         }
         let expected = if one.claim.expected.is_empty() { "–" } else { &one.claim.expected };
-        let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
         let _ = writeln!(
             out,
-            "| **{}** | {} | {} | {} |",
+            "| **{}**{} | {} | {} | {} |",
             one.verdict.word(),
+            if one.claim.ours { " (ours)" } else { "" },
             cell(&claim),
             cell(&measured.join("; ")),
             cell(expected)

@@ -1,7 +1,8 @@
 //! What must hold of the plans in `experiments/`.
 
 use pathweave_experiments::ablation;
-use pathweave_experiments::plan::{Plan, PlanFiles};
+use pathweave_experiments::plan::{Plan, PlanFiles, Side};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,11 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn plans(quick: bool) -> Vec<Plan> {
+    named_plans(quick).into_iter().map(|(_, plan)| plan).collect()
+}
+
+/// The plans with their names, such as `cp-fig5`.
+fn named_plans(quick: bool) -> Vec<(String, Plan)> {
     let mut plans = Vec::new();
     for paper in entries(&folder()).into_iter().filter(|p| p.is_dir()) {
         for file in entries(&paper).into_iter().filter(|f| f.extension().is_some_and(|e| e == "toml")) {
@@ -34,7 +40,9 @@ fn plans(quick: bool) -> Vec<Plan> {
             }
             let text = fs::read_to_string(&file).expect("it can be read");
             let plan = Plan::parse(&file.display().to_string(), &text, quick, &Beside(paper.clone()));
-            plans.push(plan.unwrap_or_else(|e| panic!("{}: {e}", file.display())));
+            let plan = plan.unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+            let paper = paper.file_name().expect("a name").to_string_lossy().into_owned();
+            plans.push((format!("{paper}-{name}"), plan));
         }
     }
     plans
@@ -69,4 +77,33 @@ fn the_common_ablations_can_be_read() {
     let text = fs::read_to_string(folder().join("ablations.toml")).expect("it is there");
     let all = ablation::list("ablations.toml", &text).expect("it can be read");
     assert!(all.iter().all(|a| !a.set.is_empty()) && all.len() > 20);
+}
+
+/// A metric that has the same value in each run measures something else than its plan means, or nothing.
+#[test]
+fn no_figure_or_claim_reads_a_metric_that_is_the_same_in_every_run() {
+    let tables = folder().join("../docs/reproduction/tables");
+    for (name, plan) in named_plans(false) {
+        let file = tables.join(format!("{name}.csv"));
+        let text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        let mut lines = text.lines().filter(|l| !l.starts_with('#'));
+        // From the last field on: those before the metrics may have commas within quotes.
+        let columns: Vec<&str> = lines.next().expect("names of columns").rsplit(',').collect();
+        let rows: Vec<Vec<&str>> = lines.map(|l| l.rsplit(',').collect()).collect();
+        let claimed = plan.claims.iter().flat_map(|c| &c.comparisons).flat_map(|c| [&c.left, &c.right]);
+        let claimed = claimed.filter_map(|side| match side {
+            Side::Measured { metric, .. } => Some(metric),
+            Side::Constant(_) => None,
+        });
+        for metric in plan.figures.iter().map(|f| &f.metric).chain(claimed) {
+            let Some(column) = columns.iter().position(|c| c == metric) else { continue };
+            let values: BTreeSet<&str> = rows.iter().map(|row| row[column]).filter(|v| !v.is_empty()).collect();
+            let of_the_scenario = metric == "acceptable_rtt_difference_ms";
+            assert!(
+                values.len() > 1 || of_the_scenario,
+                "{name}: {metric} is {values:?} in all of {} runs",
+                rows.len()
+            );
+        }
+    }
 }

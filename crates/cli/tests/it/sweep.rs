@@ -44,7 +44,7 @@ fn shards_are_the_whole_for_any_number_and_any_threads() {
     let output = pathweave(&folder, &["sweep", "p.toml", "--out", "one", "--jobs", "2"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
-    assert!(text.contains("holds  redundant-not-above-one") && text.contains("16 runs: "), "{text}");
+    assert!(text.contains("holds      redundant-not-above-one") && text.contains("16 runs: "), "{text}");
     for shard in ["2/3", "1/3", "3/3"] {
         let output = pathweave(&folder, &["sweep", "p.toml", "--out", "three", "--shard", shard, "--jobs", "1"]);
         assert!(output.status.success(), "{}", stderr(&output));
@@ -159,7 +159,7 @@ fn reproductions_have_verdicts_figures_and_lines() {
     let reproduce = |what: &str| pathweave(&folder, &["reproduce", what, "--jsonl", "claims.jsonl", "--out", "out"]);
     let output = reproduce("paper/fig1");
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stdout(&output).contains("1 claims: 1 hold, 0 hold partly, 0 fail"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("claims: holds 1, partly 0, undecided 0, fails 0. With"), "{}", stdout(&output));
     let line: serde_json::Value = serde_json::from_str(&read(folder.join("claims.jsonl"))).expect("one line of JSON");
     for (key, value) in [("paper", "paper"), ("id", "fig1"), ("verdict", "holds"), ("source", "its rule")] {
         assert_eq!(line[key], value);

@@ -126,7 +126,7 @@ fn claims(out: &mut String, judged: &[Judged<'_>]) {
     );
     for one in judged {
         let word = one.verdict.word();
-        let first = one.atoms.iter().min_by_key(|a| a.holds).map(words).unwrap_or_default();
+        let first = one.atoms.iter().min_by_key(|a| a.supports()).map(words).unwrap_or_default();
         let _ = write!(
             out,
             "<tr><td class=\"{word}\">{word}</td><td class=\"words\">{} <small>{}</small></td><td class=\"words\">{}<br><small>{}</small></td></tr>",

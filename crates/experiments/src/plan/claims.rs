@@ -14,7 +14,7 @@ const RELATIONS: &[(&str, Relation)] = &[
     ("=", Relation::Equal),
 ];
 const FIGURE: &[&str] = &["title", "form", "x", "log_x", "metric", "variants", "bound"];
-const CLAIM: &[&str] = &["id", "says", "source", "expected", "finding", "compare"];
+const CLAIM: &[&str] = &["id", "says", "source", "expected", "finding", "promise", "effect", "ours", "compare"];
 const COMPARE: &[&str] = &[
     "left",
     "is",
@@ -93,6 +93,9 @@ pub(super) fn claims(read: &Read<'_>, top: &[Entry], plan: &Plan) -> Result<Vec<
             source: needed("source", "where the claim comes from")?,
             expected: read.text(table, "expected")?.unwrap_or_default(),
             finding: read.text(table, "finding")?.unwrap_or_default(),
+            promise: read.text(table, "promise")?,
+            effect: read.number(table, "effect")?,
+            ours: read.truth(table, "ours")?.unwrap_or(false),
             comparisons,
         });
     }

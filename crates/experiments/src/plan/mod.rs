@@ -246,7 +246,7 @@ pub struct Ablation {
     pub set: Vec<Override>,
 }
 
-/// A sentence that holds, holds partly or fails.
+/// A sentence that the runs are to decide.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// A name within the plan.
@@ -257,6 +257,12 @@ pub struct Claim {
     pub source: String,
     /// The source's own numbers, if it has any.
     pub expected: String,
+    /// What the source's abstract or conclusion promises, in its words, if this claim is about that.
+    pub promise: Option<String>,
+    /// By which part the source's left side differs from its right side, where it prints both: 0.12 for "12 % more".
+    pub effect: Option<f64>,
+    /// Whether it is not the source's: an ablation, another scheduler, an altered set-up. It does not count in the tally.
+    pub ours: bool,
     /// The comparisons that the claim consists of.
     pub comparisons: Vec<Comparison>,
     /// What was found out about a claim that does not hold.
