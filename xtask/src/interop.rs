@@ -6,7 +6,9 @@
 
 mod captures;
 mod covering;
+mod crowd;
 mod deadline;
+mod ends;
 mod events;
 mod failing;
 mod kernel;
@@ -143,10 +145,12 @@ fn trials(quick: bool) -> Result<Vec<Numbered>, String> {
         let boxed = |(i, one)| (part, i + 1, Box::new(one) as Box<dyn OverLinks>);
         all.into_iter().enumerate().map(boxed).collect()
     }
-    let mut all = numbered("failing", failing::all(quick));
+    let mut all = numbered("ends", ends::all(quick));
+    all.extend(numbered("failing", failing::all(quick)));
     all.extend(numbered("events", events::all()));
     all.extend(numbered("links", lossy::all(quick)?));
     all.extend(numbered("programs", programs::all()));
+    all.extend(numbered("crowd", [crowd::Crowd]));
     Ok(all)
 }
 

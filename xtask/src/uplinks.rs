@@ -119,7 +119,8 @@ fn follow(version: &Version) -> Result<(), String> {
     run.args(["--", "sh", "-c", &client]);
     let document: Value = serde_json::from_slice(&capture(&mut run)?).map_err(|e| e.to_string())?;
     let told = fs::read_to_string(&told).map_err(|e| format!("{}: {e}", told.display()))?;
-    let changes: Vec<&str> = told.lines().filter_map(|line| Some(line.split_once(": ")?.1)).collect();
+    let changes: Vec<&str> =
+        told.lines().filter_map(|line| Some(line.strip_prefix("path ")?.split_once(": ")?.1)).collect();
     if changes != TOLD.map(|change| change.replace("ONE", &one).replace("TWO", &two)) {
         return Err(format!("the engine saw other changes:\n{told}"));
     }

@@ -17,6 +17,10 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 const MAX_PACKET_BYTES: usize = 65_535;
 /// Pieces of a packet that are written with one call: two headers, and pieces of data. Data in more pieces is copied together.
 const MAX_PIECES: usize = 32;
+/// How many packets may wait in the device until the engine reads them (`txqueuelen`). Linux's default is 500. Hundreds of kernel
+/// connections that start together send more than that at once. The device drops what does not fit. If SYNs are lost, the kernel
+/// concludes that the path blocks Multipath TCP, and uses plain TCP for an hour (`net.mptcp.blackhole_timeout`).
+const QUEUE_PACKETS: u32 = 20_000;
 /// How long a device may take until it is up, in steps.
 const UP_STEPS: u32 = 500;
 const UP_STEP: Duration = Duration::from_millis(2);
@@ -33,7 +37,7 @@ impl Device {
     /// device is one without.
     ///
     /// # Errors
-    /// Where it cannot be made: most often for want of rights, or because there is one of that name.
+    /// If it cannot be made: most often for want of rights, or because there is one of that name.
     pub fn create(name: &str, mtu: u16, offload: bool) -> io::Result<Self> {
         let build = |offload| DeviceBuilder::new().name(name).mtu(mtu).offload(offload).build_sync();
         let (device, offload) = match build(offload) {
@@ -49,6 +53,7 @@ impl Device {
             io::Error::new(e.kind(), format!("the TUN device {name}: {e}{hint}"))
         })?;
         fcntl_setfl(&device, fcntl_getfl(&device)? | OFlags::NONBLOCK)?;
+        device.set_tx_queue_len(QUEUE_PACKETS)?;
         Ok(Device { device, mtu, offload })
     }
 
@@ -101,6 +106,11 @@ impl Device {
         Ok(Some(header.unwrap_or_default()))
     }
 
+    /// Whether reading failed because another program has removed the device.
+    pub(crate) fn is_gone(error: &io::Error) -> bool {
+        Errno::from_io_error(error) == Some(Errno::BADFD)
+    }
+
     /// Bytes in front of each packet that was read.
     pub(crate) fn prefix(&self) -> usize {
         if self.offload { VNET_BYTES } else { 0 }
@@ -130,8 +140,8 @@ impl Device {
         }
         match writev(&self.device, &pieces) {
             Ok(_) => Ok(true),
-            // EIO: the device is down.
-            Err(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::IO | Errno::INTR) => Ok(false),
+            // EIO: the device is down. EBADFD: it is gone.
+            Err(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::IO | Errno::INTR | Errno::BADFD) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
@@ -176,4 +186,50 @@ fn offloaded(segment: &Segment, ecn: Ecn, header: &mut [u8; MAX_HEADER_BYTES]) -
         _ => vnet,
     };
     Ok((vnet, partial.len))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Interface;
+    use crate::emulate::move_into_new_namespace;
+    use std::net::UdpSocket;
+
+    /// 500 sockets send 10 packets each, as 500 connections that start together do.
+    #[test]
+    fn packets_that_many_sockets_send_at_once_wait_for_the_engine() {
+        const SOCKETS: usize = 500;
+        const EACH: usize = 10;
+        std::thread::spawn(|| {
+            if let Err(error) = move_into_new_namespace() {
+                eprintln!("SKIPPED: {error}");
+                return;
+            }
+            let interface = Interface {
+                name: "pwtest0".into(),
+                ours: [10, 9, 0, 2].into(),
+                machines: [10, 9, 0, 1].into(),
+                mtu: 1500,
+                public: None,
+            };
+            let device = Device::create(&interface.name, interface.mtu, false).expect("a TUN device can be made");
+            device.wait_until_up().expect("it comes up");
+            interface.configure().expect("it takes an address");
+            let socket = |_| UdpSocket::bind("10.9.0.1:0").expect("there is a port");
+            let sockets: Vec<UdpSocket> = (0..SOCKETS).map(socket).collect();
+            for socket in sockets.iter().cycle().take(SOCKETS * EACH) {
+                socket.send_to(b"data", "10.9.0.2:9").expect("it leaves");
+            }
+            let mut memory = Vec::with_capacity(1500);
+            let mut waited = 0;
+            while device.read_packet(&mut memory).expect("it can be read").is_some() {
+                // UDP; other packets are the kernel's own.
+                waited += usize::from(memory[0] >> 4 == 4 && memory[9] == 17);
+                memory.clear();
+            }
+            assert_eq!(waited, SOCKETS * EACH);
+        })
+        .join()
+        .expect("no assertion fails");
+    }
 }

@@ -165,6 +165,7 @@ impl Tunnels {
         self.arrived.clear();
         self.taken = 0;
         self.first = (self.first + 1) % self.devices.len().max(1);
+        let mut is_gone = None;
         'devices: for i in 0..self.devices.len() {
             let (_, device) = &self.devices[(self.first + i) % self.devices.len()];
             loop {
@@ -173,10 +174,22 @@ impl Tunnels {
                 }
                 let filling = self.memory.filling();
                 let start = filling.len() + device.prefix();
-                let Some(header) = device.read(filling)? else { break };
+                let header = match device.read(filling) {
+                    Ok(Some(header)) => header,
+                    Ok(None) => break,
+                    Err(error) if Device::is_gone(&error) => {
+                        is_gone = Some((self.first + i) % self.devices.len());
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                };
                 let end = filling.len();
                 self.arrived.push(Arrived { place: start.min(end)..end, header });
             }
+        }
+        // Another program has removed this device. Its path is dark from now on; the other paths go on.
+        if let Some(index) = is_gone {
+            self.devices.remove(index);
         }
         self.counters.received += self.arrived.len() as u64;
         if !self.arrived.is_empty() {

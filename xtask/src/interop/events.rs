@@ -1,6 +1,7 @@
 //! What a kernel does with its addresses while data goes both ways, and paths that fail: as in the kernel's own tests.
 
 use super::OverLinks;
+use super::captures;
 use super::rows;
 use super::trial::{Trial, address, commands, device};
 use std::fmt;
@@ -12,6 +13,7 @@ const BYTES: u64 = 6 << 20;
 const SECONDS: u32 = 60;
 /// A path without a signal from half a second of the transfer on, for two seconds.
 const FAILS: &str = "[[path.change]]\nat = \"1s\"\nup = false\n[[path.change]]\nat = \"3s\"\nup = true";
+const BACKUP: &str = "--scheduler minrtt --set path_mode=backup";
 /// Identifier of the kernel's address on the second path.
 const ID: u8 = 5;
 
@@ -19,6 +21,8 @@ const ID: u8 = 5;
 pub(super) struct Event {
     name: &'static str,
     engine_is_client: bool,
+    /// The engine's settings.
+    settings: &'static str,
     /// Commands in the kernel's namespace before the connection, and during it with the seconds to wait before each.
     before: Vec<String>,
     during: Vec<(f32, String)>,
@@ -46,6 +50,7 @@ pub(super) fn all() -> Vec<Event> {
     let event = |name, engine_is_client, before: Vec<String>, during: Vec<(f32, String)>, counted| Event {
         name,
         engine_is_client,
+        settings: "--scheduler minrtt",
         before,
         during,
         fails: None,
@@ -112,6 +117,8 @@ pub(super) fn all() -> Vec<Event> {
             &[("MPPrioTx", 2), ("MPJoinAckRx", 1)],
         ),
     ];
+    let backup = event("the second path is a backup", true, vec![], vec![], &[("MPJoinSynBackupRx", 1)]);
+    all.push(Event { settings: BACKUP, ..backup });
     for (engine_is_client, path) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
         let before = if engine_is_client { vec![] } else { vec![subflow("")] };
         let name = if path == 0 { "the first path fails and returns" } else { "the second path fails and returns" };
@@ -123,7 +130,7 @@ pub(super) fn all() -> Vec<Event> {
 impl OverLinks for Event {
     fn trial(&self, name: String) -> Trial {
         let (engine, kernel) =
-            commands(self.engine_is_client, &[true, true], "--scheduler minrtt", &format!("--both --bytes {BYTES}"));
+            commands(self.engine_is_client, &[true, true], self.settings, &format!("--both --bytes {BYTES}"));
         let mut before = vec!["ip mptcp endpoint flush".to_owned()];
         before.extend_from_slice(&self.before);
         let during = self.during.iter().flat_map(|(wait, command)| [format!("sleep {wait}"), command.clone()]);
@@ -152,7 +159,16 @@ impl OverLinks for Event {
         let too_few = self.counted.iter().filter(|(name, least)| found.counters.of(name) < *least);
         let too_few: Vec<String> =
             too_few.map(|(name, least)| format!("{name} is {}, not {least}", found.counters.of(name))).collect();
-        if too_few.is_empty() { Ok(()) } else { Err(too_few.join(", ")) }
+        if !too_few.is_empty() {
+            return Err(too_few.join(", "));
+        }
+        if self.settings != BACKUP {
+            return Ok(());
+        }
+        match captures::data_packets(&trial.capture(), &format!("ip.src == {}", address(true, 1, 5)), 0.0)? {
+            0 => Ok(()),
+            packets => Err(format!("the backup carried {packets} packets with data")),
+        }
     }
 }
 

@@ -42,9 +42,12 @@ pub(super) struct Found {
 /// What is done before and after the client's program takes so long at most, seconds.
 const BESIDE_SECONDS: u32 = 60;
 
-/// Waits up to five seconds until a shell's condition holds.
-fn until(condition: &str) -> String {
-    format!("i=0; until {condition} || [ $i -ge 250 ]; do sleep 0.02; i=$((i+1)); done")
+/// Steps of 20 ms in five seconds.
+const FIVE_SECONDS: u32 = 250;
+
+/// Waits until a shell's condition holds, at most so many steps of 20 ms.
+pub(super) fn until(condition: &str, steps: u32) -> String {
+    format!("i=0; until {condition} || [ $i -ge {steps} ]; do sleep 0.02; i=$((i+1)); done")
 }
 
 /// No socket of Multipath TCP is left in this namespace: `/proc/net/protocols` counts those that wait for their end too.
@@ -96,6 +99,21 @@ pub(super) fn commands(engine_is_client: bool, ipv4: &[bool], settings: &str, as
 }
 
 impl Trial {
+    /// Of something that has scripts of its own.
+    pub(super) fn only_a_folder(name: String, seconds: u32) -> Self {
+        Trial {
+            name,
+            paths: Vec::new(),
+            engine_is_client: false,
+            before: Vec::new(),
+            meanwhile: Vec::new(),
+            engine: String::new(),
+            kernel: String::new(),
+            seconds,
+            seed: 1,
+        }
+    }
+
     pub(super) fn folder(&self) -> PathBuf {
         folder().join(&self.name)
     }
@@ -166,7 +184,7 @@ impl Trial {
             let _ = writeln!(text, "( {} ) 2>>events.err &", self.meanwhile.join("\n"));
         }
         let _ = writeln!(text, "{program} >{out}.out 2>{out}.err\nstatus=$?");
-        let _ = writeln!(text, "{}", until(NONE_IS_LEFT));
+        let _ = writeln!(text, "{}", until(NONE_IS_LEFT, FIVE_SECONDS));
         let _ = writeln!(text, "{NONE_IS_LEFT} || ss -Mna >left 2>&1");
         text + "cat /proc/net/netstat >netstat\n"
     }
@@ -180,13 +198,13 @@ impl Trial {
     }
 
     fn client(&self) -> String {
-        let mut text = until("[ -s server.out ]") + "\n";
+        let mut text = until("[ -s server.out ]", FIVE_SECONDS) + "\n";
         let limited = |program: &str| format!("timeout --kill-after=5 {} {program}", self.seconds);
         text += &match self.engine_is_client {
             true => format!("{} >client.out 2>client.err\nstatus=$?\n", limited(&self.engine)),
             false => self.kernels(&limited(&self.kernel), "client"),
         };
         text += "echo $status >client.status\n";
-        text + &until("[ -s server.status ]") + "\n"
+        text + &until("[ -s server.status ]", FIVE_SECONDS) + "\n"
     }
 }

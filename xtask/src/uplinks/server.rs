@@ -71,7 +71,8 @@ pub(super) fn follow(version: &Version) -> Result<(), String> {
     let counters = String::from_utf8_lossy(&capture(&mut run)?).into_owned();
     let read = |path: &Path| fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
     let told = read(&told)?;
-    let changes: Vec<&str> = told.lines().filter_map(|line| Some(line.split_once(": ")?.1)).collect();
+    let changes: Vec<&str> =
+        told.lines().filter_map(|line| Some(line.strip_prefix("path ")?.split_once(": ")?.1)).collect();
     let named = |text: &str| text.replace("ONE", &one).replace("TWO", &two);
     if changes != TOLD.map(named) {
         return Err(format!("the engine saw other changes:\n{told}"));

@@ -76,7 +76,8 @@ pub(crate) struct PerfOptions {
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
 
-    /// Any other setting of connections in scenarios, such as receive_buffer=8MiB or checksum=true; can be repeated.
+    /// Any other setting of connections in scenarios, such as receive_buffer=8MiB or path_mode=backup; can be repeated. Settings that
+    /// have no meaning with real packets are refused.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = crate::key_value::key_value, conflicts_with = "kernel")]
     pub(crate) settings: Vec<(String, String)>,
 
@@ -121,7 +122,8 @@ pub(crate) struct PerfOptions {
     #[arg(long, value_name = "FILE.pcapng", conflicts_with = "kernel")]
     pub(crate) pcap: Option<PathBuf>,
 
-    /// Prints JSON in the shape of iperf3's.
+    /// Prints JSON as iperf3 does, for programs that read that. Its streams are the engine's subflows, or the kernel's one connection. If
+    /// the measurement is not complete, `error` says what is missing.
     #[arg(long, requires = "client")]
     pub(crate) json: bool,
 }
@@ -141,7 +143,7 @@ pub(crate) struct EmulateOptions {
     #[arg(value_name = "NAME|FILE")]
     pub(crate) scenario: String,
 
-    /// A command for a shell in the server's namespace, started first and ended last.
+    /// A command for a shell in the server's namespace, started first and ended last. What it prints goes to standard error.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) server: Option<String>,
 

@@ -34,6 +34,7 @@ pub(crate) fn emulate(options: &EmulateOptions, registry: &Registry) -> Result<E
     let source = open(&options.scenario)?;
     let (mut document, folder) = (source.document, source.folder);
     for (key, value) in &options.settings {
+        check(key)?;
         document.set(key, value)?;
     }
     let variant = Variant::Scheduler(SchedulerSpec::parse("minrtt")?);
@@ -72,6 +73,21 @@ pub(crate) fn emulate(options: &EmulateOptions, registry: &Registry) -> Result<E
     })
 }
 
+/// # Errors
+/// If the setting is of something that is not run.
+fn check(key: &str) -> Result<(), Failure> {
+    let table = key.split(['.', '[']).next().unwrap_or(key);
+    let reason = match table {
+        "connection" | "scheduler" | "traffic" => {
+            "emulate runs only the scenario's paths, not its connections and traffic"
+        }
+        "duration" | "ends_with" => "everything ends with the client's command",
+        "measure_from" | "series_step" => "it is about the simulator's results",
+        _ => return Ok(()),
+    };
+    Err(Failure::Input(format!("the setting {key} has no meaning here: {reason}")))
+}
+
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(file, text).map_err(|e| Failure::Output(format!("{}: {e}", file.display())))
 }
@@ -95,7 +111,9 @@ fn run(
     let ends: Vec<Ends> = pairs.map(|((client, server), ways)| Ends { client, server, ways: *ways }).collect();
 
     let shell = |text: &String| ["sh", "-c", text].map(str::to_owned);
-    let mut service = options.server.as_ref().map(|text| server.start(&shell(text), Stdio::null())).transpose()?;
+    // Standard output is the client's alone, so that its output can be piped.
+    let in_background = |text| server.start(&shell(text), Stdio::null(), io::stderr().into());
+    let mut service = options.server.as_ref().map(in_background).transpose()?;
     if service.is_some() {
         std::thread::sleep(HEAD_START);
     }
@@ -104,7 +122,7 @@ fn run(
     {
         return Err(io::Error::other(format!("the server's command ended at once: {status}")));
     }
-    let mut command = client.start(&options.command, Stdio::inherit())?;
+    let mut command = client.start(&options.command, Stdio::inherit(), Stdio::inherit())?;
     let mut ended = Ok(None);
     let mut interrupted = None;
     let report = forward(network, &ends, |now| {
@@ -209,5 +227,20 @@ fn as_page(options: &EmulateOptions, scenario: &Scenario, report: &Report) -> Em
         version: env!("CARGO_PKG_VERSION").into(),
         step,
         paths: paths.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_what_is_not_run_are_refused() {
+        for key in ["connection.congestion", "connection[0].start", "traffic.start", "scheduler.minrtt.x", "duration"] {
+            assert!(matches!(check(key), Err(Failure::Input(text)) if text.contains(key)), "{key}");
+        }
+        for key in ["path.rate", "path.wifi.delay", "link.up.loss", "trace_start"] {
+            assert!(check(key).is_ok(), "{key}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! `pathweave perf`.
 
 use super::args::PerfOptions;
-use super::{perf_json, settings};
+use super::perf_json;
+use super::settings::{Settings, settings};
 use pathweave_algorithms::Registry;
 use pathweave_runner::Failure;
 use pathweave_tun::perf::{Amount, Interval, Outcome, Request, Totals, engine, kernel, rate};
@@ -43,13 +44,21 @@ fn engine_options(options: &PerfOptions, registry: &Registry) -> Result<engine::
     }
     let mut given = options.settings.clone();
     given.extend(options.congestion.iter().map(|name| ("congestion".to_owned(), name.clone())));
-    let mut config = settings::config(&options.scheduler, &given, registry)?;
+    let is_given = |name: &str| given.iter().any(|(key, _)| key == name);
+    let Settings { mut config, backups } = settings(&options.scheduler, &given, registry)?;
     config.tcp.mtu = u32::from(options.mtu);
-    if options.ping.is_some() {
+    if options.ping.is_some() && !is_given("nagle") {
+        // A message leaves at once, although the one before it may not be acknowledged yet.
         config.nagle = false;
+    }
+    if options.auto && backups {
+        let reason =
+            "with --auto, --endpoint says which paths are backups, such as --endpoint \"dev wlan0 subflow backup\"";
+        return Err(Failure::Input(format!("path_mode = backup: {reason}")));
     }
     Ok(engine::Options {
         interfaces: options.interfaces(),
+        backups,
         uplinks: options.auto.then(|| uplinks::Options {
             device: options.device.clone(),
             mtu: options.mtu,
@@ -130,20 +139,40 @@ fn client(
             let _ = io::stdout().flush();
         }
     };
-    let outcome = match engine_options {
+    let result = match engine_options {
         Some(engine_options) => engine::client(engine_options, remote, request, echo, &mut on_interval),
         None => kernel::client(kernel_options, remote, request, echo, &mut on_interval),
-    }
-    .map_err(failed)?;
+    };
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            if options.json {
+                println!("{}", perf_json::nothing(options, &request, &error.to_string()));
+            }
+            return Err(failed(error));
+        }
+    };
+    let error = what_is_wrong(&outcome);
     if options.json {
-        println!("{}", perf_json::json(options, &request, &outcome));
+        println!("{}", perf_json::json(options, &request, &outcome, error.as_deref()));
     } else {
         print!("{}", summary(&request, &outcome));
     }
-    if !outcome.client.agree_with(&outcome.server) {
-        return Err(Failure::Output("what arrived is not what was sent".into()));
+    match (error, outcome.trouble) {
+        (Some(error), _) => return Err(Failure::Output(error)),
+        (None, Some(trouble)) => eprintln!("warning: {trouble}"),
+        (None, None) => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The error, if the figures are not complete or the data did not arrive as it was sent.
+fn what_is_wrong(outcome: &Outcome) -> Option<String> {
+    match outcome.server {
+        Some(_) if outcome.is_right() => None,
+        Some(_) => Some("what arrived is not what was sent".into()),
+        None => Some(outcome.trouble.clone().unwrap_or_else(|| "the server's figures are missing".into())),
+    }
 }
 
 /// A rate for people.
@@ -180,15 +209,19 @@ fn interval_text(interval: &Interval) -> String {
 
 fn summary(request: &Request, outcome: &Outcome) -> String {
     let mut text = String::new();
-    let (up_seconds, down_seconds) = outcome.receiver_seconds();
+    let Outcome { client, server, .. } = outcome;
     if request.up {
-        let Totals { counted: received, .. } = outcome.server;
-        text += &format!("upload:   {received} bytes in {up_seconds:.3} s, {}\n", shown(rate(received, up_seconds)));
+        let seconds = outcome.duration.as_secs_f64();
+        let (bytes, what, seconds) = match (server, outcome.acknowledged) {
+            (Some(server), _) => (server.counted, "bytes", server.counted_seconds()),
+            (None, Some(acknowledged)) => (acknowledged, "bytes acknowledged", seconds),
+            (None, None) => (client.sent, "bytes given to the kernel", seconds),
+        };
+        text += &format!("upload:   {bytes} {what} in {seconds:.3} s, {}\n", shown(rate(bytes, seconds)));
     }
     if request.down {
-        let Totals { counted: received, .. } = outcome.client;
-        text +=
-            &format!("download: {received} bytes in {down_seconds:.3} s, {}\n", shown(rate(received, down_seconds)));
+        let (bytes, seconds) = (client.counted, client.counted_seconds());
+        text += &format!("download: {bytes} bytes in {seconds:.3} s, {}\n", shown(rate(bytes, seconds)));
     }
     if let [first, .., last] = outcome.round_trips[..] {
         let at = |part: usize| outcome.round_trips[outcome.round_trips.len() * part / 100].as_secs_f64() * 1e6;
@@ -199,15 +232,19 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
             at(99)
         );
     }
-    let hours = outcome.processor.as_secs_f64();
-    text += &format!("processor time of the client: {hours:.3} s");
+    let seconds = outcome.processor.nanoseconds as f64 / 1e9;
+    text += &format!("processor time of the client: {seconds:.3} s");
     text += match outcome.multipath {
         Some(true) => "; Multipath TCP\n",
         Some(false) => "; plain TCP\n",
         None => "\n",
     };
     if request.verify {
-        let same = if outcome.client.agree_with(&outcome.server) { "the same" } else { "NOT the same" };
+        let same = match server {
+            Some(_) if outcome.is_right() => "the same",
+            Some(_) => "NOT the same",
+            None => "not compared, because the server's is missing",
+        };
         text += &format!("SHA-256 of what was sent and what arrived: {same}\n");
     }
     text

@@ -1,65 +1,149 @@
-//! `pathweave perf --json`: the shape of iperf3's, whose streams are our subflows.
+//! `pathweave perf --json`: a document of iperf3's shape, for programs that read iperf3's. Its streams are the engine's subflows. Of the
+//! kernel's subflows we learn nothing, so with `--kernel` the connection is the only stream, and no retransmissions are counted.
+//!
+//! The client knows how much each subflow sent or received at its own end, and the sum of all subflows at the server's end. The bytes
+//! of a stream at the server's end are the stream's share of that sum. A measurement that is not complete has `error`, as iperf3's has,
+//! beside the figures so far.
 
 use super::args::PerfOptions;
-use pathweave_tun::perf::{Amount, Interval, Outcome, Request, SubflowFigures, Totals, rate};
+use pathweave_tun::perf::{
+    Amount, Interval, Outcome, PIECE_BYTES, Request, SubflowFigures, Totals, cookie, rate, system,
+};
 use pathweave_units::Duration;
 use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::time::{Duration as StdDuration, SystemTime};
 
 /// The whole document.
-pub(crate) fn json(options: &PerfOptions, request: &Request, outcome: &Outcome) -> Value {
+pub(crate) fn json(options: &PerfOptions, request: &Request, outcome: &Outcome, error: Option<&str>) -> Value {
+    let mut start = start(options, request);
+    let date = SystemTime::UNIX_EPOCH + StdDuration::from_secs(outcome.began);
+    start["timestamp"] = json!({ "time": httpdate::fmt_http_date(date), "timesecs": outcome.began });
+    start["connected"] = outcome.addresses.iter().enumerate().map(|(i, ends)| connected(i, *ends)).collect();
+    let first = outcome.intervals.iter().flat_map(|interval| &interval.subflows).next();
+    if let Some(subflow) = first {
+        start["tcp_mss_default"] = json!(subflow.segment_bytes);
+    }
+    let mut document = json!({
+        "start": start,
+        "intervals": outcome.intervals.iter().map(|i| interval(i, request)).collect::<Vec<_>>(),
+        "end": end(request, outcome),
+        "multipath": outcome.multipath,
+        "verified": outcome.server.filter(|_| request.verify).map(|server| outcome.client.agree_with(&server)),
+        "client": totals(&outcome.client),
+        "server": outcome.server.as_ref().map(totals),
+    });
+    if let Some(error) = error {
+        document["error"] = json!(error);
+    } else if let Some(trouble) = &outcome.trouble {
+        document["warning"] = json!(trouble);
+    }
+    document
+}
+
+/// The document of a measurement that did not begin.
+pub(crate) fn nothing(options: &PerfOptions, request: &Request, error: &str) -> Value {
+    json!({ "start": start(options, request), "intervals": [], "end": {}, "error": error })
+}
+
+/// Whether the client's data is the main direction, as iperf3 counts; the server's with `--reverse`.
+fn is_up(request: &Request) -> bool {
+    request.up || request.echo
+}
+
+fn start(options: &PerfOptions, request: &Request) -> Value {
     let duration = match request.amount {
         Amount::Time(time) => time.as_secs_f64(),
         Amount::Bytes(_) => 0.0,
     };
     let bytes = if let Amount::Bytes(bytes) = request.amount { bytes } else { 0 };
-    let (up_seconds, down_seconds) = outcome.receiver_seconds();
+    json!({
+        "connected": [],
+        "version": concat!("pathweave ", env!("CARGO_PKG_VERSION")),
+        "system_info": system(),
+        "connecting_to": { "host": options.client, "port": options.port },
+        "cookie": cookie(),
+        "test_start": {
+            "protocol": "TCP",
+            "multipath": !options.plain,
+            "num_streams": 1,
+            "blksize": options.ping.unwrap_or(PIECE_BYTES),
+            "omit": whole(request.omit.as_secs_f64()),
+            "duration": whole(duration),
+            "bytes": bytes,
+            "blocks": 0,
+            "reverse": u8::from(request.down && !request.up),
+            "bidir": u8::from(request.down && request.up),
+            "tos": 0,
+        },
+    })
+}
+
+/// Seconds as iperf3 writes them: without a fraction if there is none.
+fn whole(seconds: f64) -> Value {
+    if seconds.fract() == 0.0 { json!(seconds as u64) } else { json!(seconds) }
+}
+
+fn connected(index: usize, (local, remote): (SocketAddr, SocketAddr)) -> Value {
+    json!({
+        "socket": index + 1,
+        "local_host": local.ip().to_string(), "local_port": local.port(),
+        "remote_host": remote.ip().to_string(), "remote_port": remote.port(),
+    })
+}
+
+fn end(request: &Request, outcome: &Outcome) -> Value {
+    let Outcome { client, server, .. } = outcome;
     let seconds = outcome.duration.as_secs_f64();
     let omit = request.omit.as_secs_f64();
-    // iperf3's main direction is the client's, or with --reverse the server's.
-    let main = match request.up || request.echo {
-        true => (outcome.client.sent, outcome.server.counted, up_seconds),
-        false => (outcome.server.sent, outcome.client.counted, down_seconds),
+    let up = is_up(request);
+    let arrived_up = match server {
+        Some(server) => Some((server.counted, server.counted_seconds())),
+        None => outcome.acknowledged.map(|bytes| (bytes, seconds)),
     };
+    let arrived_down = (client.counted, client.counted_seconds());
+    let sent_down = server.as_ref().map(|server| server.sent);
+    let (sent, arrived) = if up { (Some(client.sent), arrived_up) } else { (sent_down, Some(arrived_down)) };
     let mut end = json!({
-        "streams": streams(outcome, request),
-        "sum_sent": sum(main.0, 0.0, seconds, request.up),
-        "sum_received": sum(main.1, omit, omit + main.2, request.up),
-        "cpu_utilization_percent": { "host_total": percent(outcome.processor, outcome.duration) },
+        "streams": streams(outcome, request, sent, arrived.map(|(bytes, _)| bytes)),
+        "cpu_utilization_percent": processor(outcome),
     });
+    let retransmits = sums(outcome).iter().map(|sum| sum.figures.retransmitted_segments).reduce(|a, b| a + b);
+    if let Some(sent) = sent {
+        end["sum_sent"] = with_retransmits(sum(sent, 0.0, seconds, up), retransmits.filter(|_| up));
+    }
+    if let Some((bytes, seconds)) = arrived {
+        end["sum_received"] = sum(bytes, omit, omit + seconds, up);
+    }
     if request.up && request.down {
-        end["sum_sent_bidir_reverse"] = sum(outcome.server.sent, 0.0, seconds, false);
-        end["sum_received_bidir_reverse"] = sum(outcome.client.counted, omit, omit + down_seconds, false);
+        if let Some(sent) = sent_down {
+            end["sum_sent_bidir_reverse"] = sum(sent, 0.0, seconds, false);
+        }
+        end["sum_received_bidir_reverse"] = sum(arrived_down.0, omit, omit + arrived_down.1, false);
     }
     if let [first, .., last] = outcome.round_trips[..] {
         let micros = |time: Duration| time.as_secs_f64() * 1e6;
         let at = |part: usize| micros(outcome.round_trips[outcome.round_trips.len() * part / 100]);
         end["round_trips_us"] = json!({ "min": micros(first), "p50": at(50), "p99": at(99), "max": micros(last) });
     }
-    json!({
-        "start": {
-            "version": concat!("pathweave ", env!("CARGO_PKG_VERSION")),
-            "connecting_to": { "host": options.client, "port": options.port },
-            "test_start": {
-                "protocol": if options.plain { "TCP" } else { "MPTCP" },
-                "num_streams": 1,
-                "duration": duration,
-                "bytes": bytes,
-                "omit": omit,
-                "reverse": u8::from(request.down && !request.up),
-                "bidir": u8::from(request.down && request.up),
-            },
-        },
-        "intervals": outcome.intervals.iter().map(|i| interval(i, request)).collect::<Vec<_>>(),
-        "end": end,
-        "multipath": outcome.multipath,
-        "verified": request.verify.then(|| outcome.client.agree_with(&outcome.server)),
-        "client": totals(&outcome.client),
-        "server": totals(&outcome.server),
-    })
+    end
 }
 
-fn percent(part: Duration, whole: Duration) -> f64 {
-    if whole.is_zero() { 0.0 } else { 100.0 * part.as_secs_f64() / whole.as_secs_f64() }
+fn processor(outcome: &Outcome) -> Value {
+    let percent = |nanoseconds: u64| match outcome.duration.as_nanos() {
+        0 => 0.0,
+        whole => 100.0 * nanoseconds as f64 / whole as f64,
+    };
+    let here = outcome.processor;
+    let there = outcome.server.map(|server| server.processor);
+    json!({
+        "host_total": percent(here.nanoseconds),
+        "host_user": percent(here.user_nanoseconds()),
+        "host_system": percent(here.system_nanoseconds),
+        "remote_total": there.map(|there| percent(there.nanoseconds)),
+        "remote_user": there.map(|there| percent(there.user_nanoseconds())),
+        "remote_system": there.map(|there| percent(there.system_nanoseconds)),
+    })
 }
 
 fn sum(bytes: u64, start: f64, end: f64, sender: bool) -> Value {
@@ -69,56 +153,118 @@ fn sum(bytes: u64, start: f64, end: f64, sender: bool) -> Value {
     })
 }
 
-fn interval(interval: &Interval, request: &Request) -> Value {
-    let (start, end) = (interval.from.as_secs_f64(), interval.to.as_secs_f64());
-    let streams: Vec<Value> =
-        interval.subflows.iter().enumerate().map(|(i, s)| stream(i, s, start, end, request)).collect();
-    let (sent, received) = (interval.sent_bytes, interval.received_bytes);
-    let mut value = json!({
-        "streams": streams,
-        "sum": sum(if request.up { sent } else { received }, start, end, request.up),
-    });
-    if request.up && request.down {
-        value["sum_bidir_reverse"] = sum(received, start, end, false);
+fn with_retransmits(mut value: Value, retransmits: Option<u64>) -> Value {
+    if let Some(retransmits) = retransmits {
+        value["retransmits"] = json!(retransmits);
     }
     value
 }
 
-fn stream(index: usize, subflow: &SubflowFigures, start: f64, end: f64, request: &Request) -> Value {
-    let bytes = if request.up { subflow.sent_bytes } else { subflow.received_bytes };
-    json!({
-        "socket": index + 1,
-        "local": subflow.local.to_string(),
-        "remote": subflow.remote.to_string(),
-        "start": start, "end": end, "seconds": end - start, "bytes": bytes,
-        "bits_per_second": rate(bytes, end - start),
-        "sent_bytes": subflow.sent_bytes,
-        "received_bytes": subflow.received_bytes,
-        "retransmits": subflow.retransmitted_segments,
-        "snd_cwnd": subflow.window_bytes,
-        "snd_wnd": subflow.offered_bytes,
-        "rtt": subflow.round_trip.as_micros(),
-        "sender": request.up,
-    })
+fn interval(interval: &Interval, request: &Request) -> Value {
+    let (start, end, up) = (interval.from.as_secs_f64(), interval.to.as_secs_f64(), is_up(request));
+    let omitted = interval.from < request.omit;
+    let bytes = if up { interval.sent_bytes } else { interval.received_bytes };
+    let retransmits = interval.subflows.iter().map(|s| s.retransmitted_segments).reduce(|a, b| a + b);
+    let mut all = with_retransmits(sum(bytes, start, end, up), retransmits.filter(|_| up));
+    all["omitted"] = json!(omitted);
+    let mut streams: Vec<Value> =
+        interval.subflows.iter().enumerate().map(|(i, s)| stream(i, s, (start, end), up)).collect();
+    if streams.is_empty() {
+        let mut only = all.clone();
+        only["socket"] = json!(1);
+        streams.push(only);
+    }
+    streams.iter_mut().for_each(|stream| stream["omitted"] = json!(omitted));
+    let mut value = json!({ "streams": streams, "sum": all });
+    if request.up && request.down {
+        value["sum_bidir_reverse"] = sum(interval.received_bytes, start, end, false);
+    }
+    value
 }
 
-/// All intervals of each subflow together.
-fn streams(outcome: &Outcome, request: &Request) -> Vec<Value> {
-    let mut sums: Vec<SubflowFigures> = Vec::new();
+/// A subflow's figures of an interval.
+fn stream(index: usize, subflow: &SubflowFigures, (start, end): (f64, f64), up: bool) -> Value {
+    let bytes = if up { subflow.sent_bytes } else { subflow.received_bytes };
+    let mut value = sum(bytes, start, end, up);
+    value["socket"] = json!(index + 1);
+    value["local"] = json!(subflow.local.to_string());
+    value["remote"] = json!(subflow.remote.to_string());
+    value["sent_bytes"] = json!(subflow.sent_bytes);
+    value["received_bytes"] = json!(subflow.received_bytes);
+    value["retransmits"] = json!(subflow.retransmitted_segments);
+    value["snd_cwnd"] = json!(subflow.window_bytes);
+    value["snd_wnd"] = json!(subflow.offered_bytes);
+    value["rtt"] = json!(subflow.round_trip.as_micros());
+    value["rttvar"] = json!(subflow.round_trip_variation.as_micros());
+    value["pmtu"] = json!(subflow.path_mtu);
+    value
+}
+
+/// The figures of a subflow over all intervals.
+struct Sum {
+    /// Bytes and segments are sums; the windows are the largest ones.
+    figures: SubflowFigures,
+    /// The round-trip times at the end of each interval.
+    round_trips: Vec<Duration>,
+}
+
+fn sums(outcome: &Outcome) -> Vec<Sum> {
+    let mut sums: Vec<Sum> = Vec::new();
     for subflow in outcome.intervals.iter().flat_map(|i| &i.subflows) {
-        match sums.iter_mut().find(|s| (s.local, s.remote) == (subflow.local, subflow.remote)) {
-            Some(sum) => {
-                sum.sent_bytes += subflow.sent_bytes;
-                sum.received_bytes += subflow.received_bytes;
-                sum.retransmitted_segments += subflow.retransmitted_segments;
-                (sum.window_bytes, sum.round_trip) = (subflow.window_bytes, subflow.round_trip);
-                sum.offered_bytes = sum.offered_bytes.max(subflow.offered_bytes);
+        match sums.iter_mut().find(|s| (s.figures.local, s.figures.remote) == (subflow.local, subflow.remote)) {
+            Some(Sum { figures, round_trips }) => {
+                figures.sent_bytes += subflow.sent_bytes;
+                figures.received_bytes += subflow.received_bytes;
+                figures.retransmitted_segments += subflow.retransmitted_segments;
+                figures.window_bytes = figures.window_bytes.max(subflow.window_bytes);
+                figures.offered_bytes = figures.offered_bytes.max(subflow.offered_bytes);
+                round_trips.push(subflow.round_trip);
             }
-            None => sums.push(subflow.clone()),
+            None => sums.push(Sum { figures: subflow.clone(), round_trips: vec![subflow.round_trip] }),
         }
     }
-    let seconds = outcome.duration.as_secs_f64();
-    sums.iter().enumerate().map(|(i, s)| stream(i, s, 0.0, seconds, request)).collect()
+    sums
+}
+
+/// What each subflow sent and received, or the connection if subflows are not known.
+fn streams(outcome: &Outcome, request: &Request, sent: Option<u64>, arrived: Option<u64>) -> Vec<Value> {
+    let (seconds, up) = (outcome.duration.as_secs_f64(), is_up(request));
+    let end = |socket: usize, bytes: u64| {
+        let mut value = sum(bytes, 0.0, seconds, up);
+        value["socket"] = json!(socket);
+        value
+    };
+    let sums = sums(outcome);
+    if sums.is_empty() {
+        return vec![
+            json!({ "sender": sent.map(|bytes| end(1, bytes)), "receiver": arrived.map(|bytes| end(1, bytes)) }),
+        ];
+    }
+    let own = |figures: &SubflowFigures| if up { figures.sent_bytes } else { figures.received_bytes };
+    let all: u64 = sums.iter().map(|sum| own(&sum.figures)).sum();
+    let stream = |(i, Sum { figures, round_trips }): (usize, &Sum)| {
+        let (socket, own) = (i + 1, own(figures));
+        let share = |of: u64| if all == 0 { 0 } else { (u128::from(of) * u128::from(own) / u128::from(all)) as u64 };
+        let (sent, arrived) = if up { (Some(own), arrived.map(share)) } else { (sent.map(share), Some(own)) };
+        let sender = sent.map(|bytes| {
+            let micros = round_trips.iter().map(|time| time.as_micros());
+            let mut value = end(socket, bytes);
+            if up {
+                value["retransmits"] = json!(figures.retransmitted_segments);
+                value["max_snd_cwnd"] = json!(figures.window_bytes);
+                value["max_snd_wnd"] = json!(figures.offered_bytes);
+                value["max_rtt"] = json!(micros.clone().max());
+                value["min_rtt"] = json!(micros.clone().min());
+                value["mean_rtt"] = json!(micros.clone().sum::<u64>() / round_trips.len() as u64);
+            }
+            value
+        });
+        json!({
+            "local": figures.local.to_string(), "remote": figures.remote.to_string(),
+            "sender": sender, "receiver": arrived.map(|bytes| end(socket, bytes)),
+        })
+    };
+    sums.iter().enumerate().map(stream).collect()
 }
 
 fn totals(totals: &Totals) -> Value {
@@ -129,3 +275,7 @@ fn totals(totals: &Totals) -> Value {
         "sent_sha256": hex(&totals.sent_hash), "received_sha256": hex(&totals.received_hash),
     })
 }
+
+#[cfg(test)]
+#[path = "perf_json_tests.rs"]
+mod tests;

@@ -4,6 +4,8 @@ mod compare;
 mod explain;
 mod listings;
 mod new_scheduler;
+#[cfg(all(feature = "tun", target_os = "linux"))]
+mod real;
 mod sweep;
 mod validate;
 

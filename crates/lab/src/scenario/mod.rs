@@ -53,7 +53,7 @@ pub use data::{
 pub use document::{Data, Document, Entry, Place, Value};
 pub use error::{Problem, SCHEDULERS, SET, ScenarioError};
 pub use link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource};
-pub use read::Reader;
+pub use read::{Reader, connection_keys};
 pub use schema::{reference, schema};
 pub use spec::SchedulerSpec;
 pub use traffic::{Traffic, TrafficPattern};

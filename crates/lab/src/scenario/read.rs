@@ -41,6 +41,11 @@ pub(crate) fn known_keys(list: &str) -> Vec<&'static str> {
     }
 }
 
+/// All keys that `[[connection]]` may have.
+pub fn connection_keys() -> Vec<&'static str> {
+    known_keys("connection")
+}
+
 type Result<T> = core::result::Result<T, ScenarioError>;
 
 /// The document's errors and helpers to read its values; other files that are written alike are read with it too.

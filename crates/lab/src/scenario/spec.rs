@@ -61,6 +61,15 @@ impl SchedulerSpec {
         split.settings.iter().try_for_each(|(key, value)| apply(&mut scratch, key, value).map_err(|e| self.error(e)))
     }
 
+    /// The names of the connection's settings that the entry has beside the scheduler's own parameters.
+    ///
+    /// # Errors
+    /// If there is no such scheduler, or a name is neither a parameter nor a setting.
+    pub fn connection_settings(&self, registry: &Registry) -> Result<Vec<String>, ScenarioError> {
+        let split = split(&self.algorithm, registry).map_err(|e| self.error(e))?;
+        Ok(split.settings.into_iter().map(|(name, _)| name).collect())
+    }
+
     /// An error in this entry.
     pub(crate) fn error(&self, ParameterError { name, value, allowed }: ParameterError) -> ScenarioError {
         error_in(&self.text, name, value, allowed)

@@ -51,6 +51,35 @@ fn either_side_first_or_both_at_once() {
     }
 }
 
+/// The streams have ended, and one subflow's path is dark: the application need not wait for it.
+#[test]
+fn the_streams_end_before_a_dark_subflow_does_and_a_short_close_timeout_resets_it() {
+    for data_on_dark_path in [false, true] {
+        let mut pair = Pair::new(&[10, 20], config());
+        pair.connect_with_subflows(2);
+        if data_on_dark_path {
+            pair.write(Client, 1_000_000);
+            pair.run_for(ms(30));
+            pair.kill(1);
+        } else {
+            pair.write(Client, 1000);
+            pair.run_for(secs(1));
+            pair.kill(1);
+        }
+        [Client, Server].into_iter().for_each(|side| pair.close(side));
+        assert!(!pair.the(Client).has_ended(), "the peer has not acknowledged anything yet");
+        pair.run_until("both streams end", secs(5), |p| [Client, Server].iter().all(|s| p.the(*s).has_ended()));
+        let closed = |e: &ConnectionEvent| *e == ConnectionEvent::Closed;
+        pair.run_for(secs(2));
+        assert_eq!(pair.happened(Client, closed), None, "the dark subflow's FIN is not answered");
+        pair.clear_log();
+        pair.command(Client, |c, _| c.set_close_timeout(secs(3)).expect("it is some time"));
+        pair.run_until("it ends", secs(5), |p| p.happened(Client, closed).is_some());
+        assert_eq!(pair.happened(Client, |e| matches!(e, ConnectionEvent::Failed(_))), None);
+        assert_eq!(pair.sent(Client).filter(|p| p.is_rst()).count(), 1, "{}", pair.describe());
+    }
+}
+
 /// Bad-input row 36.
 #[test]
 fn a_half_closed_connection_still_carries_the_other_direction() {

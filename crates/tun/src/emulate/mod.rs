@@ -11,5 +11,7 @@ mod nap;
 mod series;
 
 pub use link::{Carried, Ends, LATE, Report, forward};
+#[cfg(test)]
+pub(crate) use namespace::move_into_new_namespace;
 pub use namespace::{MOST_PATHS, Namespace, PathEnds, Side, Started, addresses};
 pub use series::{Sample, Series};

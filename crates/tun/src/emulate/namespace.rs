@@ -53,7 +53,8 @@ pub struct Namespace {
     thread: Option<JoinHandle<()>>,
 }
 
-type Request = (Vec<String>, Stdio, Sender<io::Result<Started>>);
+/// A command's words, its input and output, and where the answer goes.
+type Request = (Vec<String>, [Stdio; 2], Sender<io::Result<Started>>);
 
 impl Namespace {
     /// Makes the namespace, with a device for each path. It is gone when this, its devices and its commands are.
@@ -66,8 +67,8 @@ impl Namespace {
         let thread = std::thread::spawn(move || {
             let _ = made.send(enter(side, &paths, mtu));
             // What it starts ends with this thread, so it stays as long as it may be asked.
-            while let Ok((words, input, answer)) = asked.recv() {
-                let _ = answer.send(Started::new(&words, input));
+            while let Ok((words, [input, output], answer)) = asked.recv() {
+                let _ = answer.send(Started::new(&words, input, output));
             }
         });
         let namespace = Namespace { requests: Some(requests), thread: Some(thread) };
@@ -79,10 +80,10 @@ impl Namespace {
     ///
     /// # Errors
     /// Where no process can be started. That there is no such command, its status 127 says.
-    pub fn start(&self, words: &[String], input: Stdio) -> io::Result<Started> {
+    pub fn start(&self, words: &[String], input: Stdio, output: Stdio) -> io::Result<Started> {
         let (answer, started) = channel();
         let Some(requests) = &self.requests else { return Err(io::Error::other("the namespace is gone")) };
-        requests.send((words.to_vec(), input, answer)).map_err(io::Error::other)?;
+        requests.send((words.to_vec(), [input, output], answer)).map_err(io::Error::other)?;
         started.recv().map_err(io::Error::other)?
     }
 }
@@ -169,7 +170,7 @@ fn set_up(side: Side, path: usize, ends: &PathEnds) -> io::Result<()> {
 }
 
 /// A helper process makes the namespace, because a thread of ours could not do that without `unsafe`.
-fn move_into_new_namespace() -> io::Result<()> {
+pub(crate) fn move_into_new_namespace() -> io::Result<()> {
     let mut helper = Command::new("unshare");
     let helper = helper.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut helper = helper.spawn().map_err(|e| io::Error::new(e.kind(), format!("unshare (of util-linux): {e}")))?;
@@ -204,12 +205,12 @@ pub struct Started(Child);
 
 impl Started {
     /// Starts `words` in the network namespace of this thread, in a process namespace of its own.
-    fn new(words: &[String], input: Stdio) -> io::Result<Self> {
+    fn new(words: &[String], input: Stdio, output: Stdio) -> io::Result<Self> {
         let (client, server) = addresses(0);
         // The first makes this process's end that of `unshare`, and the second that of `unshare` the end of all.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]);
-        command.args(words).stdin(input);
+        command.args(words).stdin(input).stdout(output);
         command.env("PATHWEAVE_CLIENT", client.to_string()).env("PATHWEAVE_SERVER", server.to_string());
         let child = command.spawn();
         child.map(Started).map_err(|e| io::Error::new(e.kind(), format!("setpriv (of util-linux): {e}")))

@@ -17,7 +17,6 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(super) struct Following {
     follower: Follower,
     looked: Instant,
-    has_lost_paths: bool,
 }
 
 impl Following {
@@ -28,7 +27,7 @@ impl Following {
     pub(super) fn start(options: &Options, purpose: Purpose) -> io::Result<(Self, Vec<Interface>, Vec<LocalAddress>)> {
         let mut follower = Follower::open(options.clone(), purpose)?;
         let interfaces = follower.start()?.iter().map(|path| path.interface.clone()).collect();
-        let following = Following { follower, looked: Instant::ZERO, has_lost_paths: false };
+        let following = Following { follower, looked: Instant::ZERO };
         let addresses = following.addresses();
         Ok((following, interfaces, addresses))
     }
@@ -37,11 +36,6 @@ impl Following {
     pub(super) fn addresses(&self) -> Vec<LocalAddress> {
         let address = |path: &Path| LocalAddress { address: path.interface.address(), meta: meta(path.flags) };
         self.follower.paths().iter().map(address).collect()
-    }
-
-    /// Whether there are subflows whose ends nobody can acknowledge, because their path is gone.
-    pub(super) fn has_lost_paths(&self) -> bool {
-        self.has_lost_paths
     }
 
     /// Does what has changed since the last call, and says whether anything has: connections join from new addresses or announce them
@@ -67,7 +61,6 @@ impl Following {
                     driver.io.observer.as_mut().map_or(Ok(()), |capture| capture.add_interface(&path.interface))?;
                 }
                 Change::Down(path) => {
-                    self.has_lost_paths = true;
                     driver.io.device.remove(path.interface.address());
                 }
             }

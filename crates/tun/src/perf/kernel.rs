@@ -1,14 +1,16 @@
 //! The kernel's Multipath TCP as client and as server: the peer that the engine is measured against.
 
+use super::outcome::unix_seconds;
+use super::patient::{Patient, Progress};
 use super::stream::totals;
 use super::{Interval, Outcome, Processor, Request, Sink, Source, Totals};
 use crate::Clock;
 use pathweave_units::Duration;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt};
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration as StdDuration;
 
@@ -48,36 +50,48 @@ fn connected(options: &Options, remote: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// What is sent and received so far, for whoever looks.
-#[derive(Default)]
-struct Progress {
-    sent: AtomicU64,
-    received: AtomicU64,
-}
-
-fn write_all(mut stream: &TcpStream, source: &mut Source, clock: &Clock, progress: &Progress) -> io::Result<()> {
+fn write_all(socket: Patient<'_>, source: &mut Source, clock: &Clock) -> io::Result<()> {
     while let Some(piece) = source.next(clock.now()) {
-        stream.write_all(&piece)?;
-        progress.sent.store(source.sent, Relaxed);
+        socket.write_all(&piece)?;
     }
     Ok(())
 }
 
-fn read_all(mut stream: &TcpStream, sink: &mut Sink, clock: &Clock, progress: &Progress) -> io::Result<()> {
+fn read_all(socket: Patient<'_>, sink: &mut Sink, clock: &Clock) -> io::Result<()> {
     let mut buffer = vec![0; READ_BYTES];
     loop {
-        match stream.read(&mut buffer)? {
+        match socket.read(&mut buffer)? {
             0 => return Ok(()),
             n => sink.take(clock.now(), &buffer[..n]),
         }
-        progress.received.store(sink.received, Relaxed);
     }
+}
+
+/// Sends `count` messages of `size` bytes, each after the answer to the one before, and notes how long each answer took.
+fn ping(
+    socket: Patient<'_>,
+    (size, count): (usize, u64),
+    clock: &Clock,
+    source: &mut Source,
+    sink: &mut Sink,
+    round_trips: &mut Vec<Duration>,
+) -> io::Result<()> {
+    let mut message = vec![7; size];
+    for _ in 0..count {
+        let asked = clock.now();
+        source.count(&message);
+        socket.write_all(&message)?;
+        socket.read_exact(&mut message)?;
+        round_trips.push(clock.now().since(asked));
+        sink.take(clock.now(), &message);
+    }
+    Ok(())
 }
 
 /// Connects to a server and does what `request` says, as [`super::engine::client`].
 ///
 /// # Errors
-/// Where the connection fails, or the server does not answer as it should.
+/// If the server cannot be connected to.
 pub fn client(
     options: &Options,
     remote: SocketAddr,
@@ -85,78 +99,92 @@ pub fn client(
     echo: Option<(usize, u64)>,
     on_interval: &mut dyn FnMut(&Interval),
 ) -> io::Result<Outcome> {
-    let socket = connected(options, remote)?;
-    let mut stream = TcpStream::from(socket);
-    stream.set_nodelay(true)?;
-    let (clock, processor) = (Clock::start(), Processor::now());
-    stream.write_all(&request.bytes())?;
+    let socket = connected(options, remote).map_err(|e| io::Error::new(e.kind(), format!("no connection: {e}")))?;
+    let stream = TcpStream::from(socket);
+    let (clock, processor, began) = (Clock::start(), Processor::now(), unix_seconds());
+    let progress = Progress::default();
+    let socket = Patient::new(&stream, &clock, &progress)?;
+    let addresses = vec![(plain(stream.local_addr()?), plain(stream.peer_addr()?))];
     let mut source = request.source(request.up, clock.now());
     let mut sink = request.sink(Totals::BYTES);
     let mut round_trips = Vec::new();
-    if let Some((size, count)) = echo.filter(|_| request.echo) {
-        let mut message = vec![7; size];
-        for _ in 0..count {
-            let asked = clock.now();
-            stream.write_all(&message)?;
-            stream.read_exact(&mut message)?;
-            round_trips.push(clock.now().since(asked));
-            source.sent += size as u64;
-            sink.received += size as u64;
-        }
+    let mut asked = socket.write_all(&request.bytes());
+    if let Some(echo) = echo.filter(|_| request.echo && asked.is_ok()) {
+        asked = ping(socket, echo, &clock, &mut source, &mut sink, &mut round_trips);
     }
     let sends = request.client_sends();
-    let (progress, intervals) = transfer(&stream, sends, &mut source, &mut sink, &clock, on_interval);
-    progress?;
-    let duration = clock.now().since(pathweave_units::Instant::ZERO);
-    let Some(tail) = sink.tail().first_chunk() else {
-        return Err(io::Error::other("the server ended without its totals"));
+    let (result, intervals) = match asked {
+        Ok(()) => transfer(socket, sends, &mut source, &mut sink, &clock, on_interval),
+        Err(error) => (Err(error), Vec::new()),
     };
-    let server = Totals::read(tail);
+    let duration = clock.now().since(pathweave_units::Instant::ZERO);
+    let server = sink.tail().first_chunk().and_then(Totals::read);
+    let why = match &result {
+        Ok(()) => "the server ended the connection too early".to_owned(),
+        Err(error) => format!("the connection failed: {error}"),
+    };
+    let trouble = match server {
+        // The measurement is complete, however the connection ended afterwards.
+        Some(_) => result.err().map(|_| why),
+        None => Some(format!("{why}; the server's figures are missing")),
+    };
     round_trips.sort_unstable();
     Ok(Outcome {
+        began,
+        addresses,
         multipath: None,
         client: totals(&source, &sink),
         server,
+        acknowledged: None,
+        trouble,
         duration,
-        processor: Duration::from_nanos(Processor::now().nanoseconds - processor.nanoseconds),
+        processor: Processor::now().since(processor),
         intervals,
         round_trips,
     })
 }
 
+/// The IPv4 address in an IPv4-mapped one.
+fn plain(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
 /// Both directions at once, with figures every second. One that `sends` ends its direction after what it sends, others with the peer's end.
 fn transfer(
-    stream: &TcpStream,
+    socket: Patient<'_>,
     sends: bool,
     source: &mut Source,
     sink: &mut Sink,
     clock: &Clock,
     on_interval: &mut dyn FnMut(&Interval),
 ) -> (io::Result<()>, Vec<Interval>) {
-    let progress = Progress::default();
     let mut intervals: Vec<Interval> = Vec::new();
+    let Patient { stream, progress, .. } = socket;
     let (done, wait) = channel();
     let result = std::thread::scope(|scope| {
         let written = scope.spawn(|| {
-            let result = write_all(stream, source, clock, &progress);
-            if sends {
+            let result = write_all(socket, source, clock);
+            if result.is_err() {
+                // Ends the reader too.
+                let _ = stream.shutdown(Shutdown::Both);
+            } else if sends {
                 let _ = stream.shutdown(Shutdown::Write);
             }
             result
         });
         let read = scope.spawn(|| {
-            let result = read_all(stream, sink, clock, &progress);
+            let result = read_all(socket, sink, clock);
             if !sends {
                 let _ = stream.shutdown(Shutdown::Write);
             }
             let _ = done.send(());
             result
         });
-        let (mut from, mut before) = (clock.now(), (0, 0));
+        let (mut from, mut before) = (clock.now(), progress.all());
         let start = from;
         loop {
             let ended = !matches!(wait.recv_timeout(StdDuration::from_secs(1)), Err(RecvTimeoutError::Timeout));
-            let (to, now) = (clock.now(), (progress.sent.load(Relaxed), progress.received.load(Relaxed)));
+            let (to, now) = (clock.now(), progress.all());
             intervals.push(Interval {
                 from: super::outcome::since(start, from),
                 to: super::outcome::since(start, to),
@@ -172,7 +200,7 @@ fn transfer(
         }
         let written = written.join().unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
         let read = read.join().unwrap_or_else(|_| Err(io::Error::other("the reader panicked")));
-        read.and(written)
+        written.and(read)
     });
     (result, intervals)
 }
@@ -180,7 +208,7 @@ fn transfer(
 /// Serves clients on `port` at all addresses, as [`super::engine::server`].
 ///
 /// # Errors
-/// Where it cannot listen.
+/// If it cannot listen.
 pub fn server(
     options: &Options,
     port: u16,
@@ -200,52 +228,71 @@ pub fn server(
         while !stop.load(Relaxed) && most.is_none_or(|most| accepted < most) {
             let (stream, _) = listener.accept()?;
             accepted += 1;
-            scope.spawn(move || match serve(&stream) {
-                Ok(totals) => on_served(&totals, None),
-                Err(error) => on_served(&Totals::default(), Some(&error.to_string())),
+            scope.spawn(move || {
+                let (totals, result) = serve(&stream);
+                on_served(&totals, result.err().map(|error| error.to_string()).as_deref());
             });
         }
         Ok(())
     })
 }
 
-fn serve(mut stream: &TcpStream) -> io::Result<Totals> {
-    stream.set_nodelay(true)?;
-    let clock = Clock::start();
-    let mut bytes = [0; Request::BYTES];
-    stream.read_exact(&mut bytes)?;
-    let Some(request) = Request::read(&bytes) else {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the client's first bytes are no request"));
+/// Does what one client asks for. Returns what was sent and received, until the end or until the connection failed.
+fn serve(stream: &TcpStream) -> (Totals, io::Result<()>) {
+    let (clock, processor, progress) = (Clock::start(), Processor::now(), Progress::default());
+    let asked = Patient::new(stream, &clock, &progress).and_then(|socket| Ok((socket, read_request(socket)?)));
+    let (socket, request) = match asked {
+        Ok(asked) => asked,
+        Err(error) => return (Totals::default(), Err(error)),
     };
     let mut source = request.source(request.down, clock.now());
     let mut sink = request.sink(0);
-    let progress = Progress::default();
+    let mut result = exchange(socket, &request, &mut source, &mut sink, &clock);
+    let totals = Totals { processor: Processor::now().since(processor), ..totals(&source, &sink) };
+    if result.is_ok() {
+        result = socket.write_all(&totals.bytes());
+        let _ = stream.shutdown(Shutdown::Write);
+        // Closing with anything unread would reset the connection.
+        while result.is_ok() && socket.read(&mut [0; Request::BYTES]).is_ok_and(|n| n > 0) {}
+    }
+    (totals, result)
+}
+
+fn read_request(socket: Patient<'_>) -> io::Result<Request> {
+    let mut bytes = [0; Request::BYTES];
+    socket.read_exact(&mut bytes)?;
+    let request = Request::read(&bytes);
+    request.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the client's first bytes are no request"))
+}
+
+/// Sends and receives all data, both ways.
+fn exchange(
+    socket: Patient<'_>,
+    request: &Request,
+    source: &mut Source,
+    sink: &mut Sink,
+    clock: &Clock,
+) -> io::Result<()> {
     if request.echo {
         let mut buffer = vec![0; READ_BYTES];
         loop {
-            match stream.read(&mut buffer)? {
-                0 => break,
+            match socket.read(&mut buffer)? {
+                0 => return Ok(()),
                 n => {
                     sink.take(clock.now(), &buffer[..n]);
-                    stream.write_all(&buffer[..n])?;
-                    source.sent += n as u64;
+                    socket.write_all(&buffer[..n])?;
+                    source.count(&buffer[..n]);
                 }
             }
         }
-    } else if !request.client_sends() {
-        write_all(stream, &mut source, &clock, &progress)?;
-    } else {
-        std::thread::scope(|scope| {
-            let written = scope.spawn(|| write_all(stream, &mut source, &clock, &progress));
-            let read = read_all(stream, &mut sink, &clock, &progress);
-            let written = written.join().unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
-            read.and(written)
-        })?;
     }
-    let totals = totals(&source, &sink);
-    stream.write_all(&totals.bytes())?;
-    stream.shutdown(Shutdown::Write)?;
-    // Closing with anything unread would reset the connection.
-    while stream.read(&mut bytes)? > 0 {}
-    Ok(totals)
+    if !request.client_sends() {
+        return write_all(socket, source, clock);
+    }
+    std::thread::scope(|scope| {
+        let written = scope.spawn(|| write_all(socket, source, clock));
+        let read = read_all(socket, sink, clock);
+        let written = written.join().unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
+        read.and(written)
+    })
 }

@@ -20,11 +20,22 @@ pub(super) struct Meter {
     before: (u64, u64, Vec<Counts>),
     pub(super) intervals: Vec<Interval>,
     pub(super) multipath: bool,
+    /// Bytes of the stream, the request included, that were written, and those of them that are acknowledged.
+    pub(super) written: u64,
+    pub(super) acknowledged: u64,
 }
 
 impl Meter {
     pub(super) fn new(start: Instant) -> Self {
-        Meter { start, last: start, before: (0, 0, Vec::new()), intervals: Vec::new(), multipath: false }
+        Meter {
+            start,
+            last: start,
+            before: (0, 0, Vec::new()),
+            intervals: Vec::new(),
+            multipath: false,
+            written: 0,
+            acknowledged: 0,
+        }
     }
 
     pub(super) fn is_due(&self, now: Instant) -> bool {
@@ -47,6 +58,7 @@ impl Meter {
         self.before = (sent, received, subflows.iter().map(|s| (s.local, s.remote, counts(s))).collect());
         self.last = now;
         self.multipath = state.multipath;
+        (self.written, self.acknowledged) = (state.sending.written_bytes, sent);
     }
 
     fn figures(&self, subflow: &SubflowSnapshot, offered_bytes: u64) -> SubflowFigures {
@@ -62,6 +74,9 @@ impl Meter {
             window_bytes: u64::from(subflow.window.cwnd) * u64::from(subflow.mss),
             offered_bytes,
             round_trip: subflow.rtt.smoothed_or_zero(),
+            round_trip_variation: subflow.rtt.variation,
+            segment_bytes: subflow.mss,
+            path_mtu: subflow.path_mtu,
         }
     }
 }

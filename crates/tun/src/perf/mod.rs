@@ -11,12 +11,13 @@ mod following;
 pub mod kernel;
 mod meter;
 mod outcome;
+mod patient;
 mod request;
 mod stream;
 
-pub use outcome::{Interval, Outcome, Processor, SubflowFigures, rate};
+pub use outcome::{Interval, Outcome, Processor, SubflowFigures, cookie, rate, system};
 pub use request::{Amount, Request, Totals};
-pub use stream::{Sink, Source};
+pub use stream::{PIECE_BYTES, Sink, Source};
 
 /// The port of a server, where none is given. iperf3 has 5201.
 pub const PORT: u16 = 5210;

@@ -2,6 +2,7 @@
 
 use super::Totals;
 use pathweave_units::{Duration, Instant};
+use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::time::{ClockId, clock_gettime};
 use std::net::SocketAddr;
 
@@ -24,6 +25,12 @@ pub struct SubflowFigures {
     pub offered_bytes: u64,
     /// Smoothed round-trip time at the end.
     pub round_trip: Duration,
+    /// Variation of the round-trip time at the end.
+    pub round_trip_variation: Duration,
+    /// Data bytes of a full segment.
+    pub segment_bytes: u32,
+    /// Size of the largest packet, bytes.
+    pub path_mtu: u32,
 }
 
 /// An interval of about a second.
@@ -41,34 +48,87 @@ pub struct Interval {
     pub subflows: Vec<SubflowFigures>,
 }
 
-/// Processor time of this process.
+/// Processor time of a process, all its threads together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Processor {
-    /// Of all its threads, nanoseconds.
+    /// In the program and in the kernel, nanoseconds.
     pub nanoseconds: u64,
+    /// In the kernel, in steps of 10 ms, nanoseconds.
+    pub system_nanoseconds: u64,
 }
 
+/// `/proc/self/stat` counts in this unit (`USER_HZ`).
+const TICK_NANOSECONDS: u64 = 10_000_000;
+/// The place of `stime` in `/proc/self/stat`, counted from the field after the program's name.
+const SYSTEM_TIME: usize = 12;
+
 impl Processor {
-    /// So far.
+    /// The processor time of this process so far.
     pub fn now() -> Self {
         let time = clock_gettime(ClockId::ProcessCPUTime);
-        Processor { nanoseconds: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64 }
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+        let ticks: u64 = fields.split(' ').nth(SYSTEM_TIME).and_then(|field| field.parse().ok()).unwrap_or(0);
+        Processor {
+            nanoseconds: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
+            system_nanoseconds: ticks * TICK_NANOSECONDS,
+        }
+    }
+
+    /// From `before` to `self`.
+    pub fn since(self, before: Processor) -> Self {
+        let nanoseconds = self.nanoseconds.saturating_sub(before.nanoseconds);
+        let system = self.system_nanoseconds.saturating_sub(before.system_nanoseconds);
+        Processor { nanoseconds, system_nanoseconds: system.min(nanoseconds) }
+    }
+
+    /// In the program itself, nanoseconds.
+    pub fn user_nanoseconds(self) -> u64 {
+        self.nanoseconds - self.system_nanoseconds.min(self.nanoseconds)
     }
 }
 
-/// A whole measurement.
+/// Seconds since 1970.
+pub(super) fn unix_seconds() -> u64 {
+    clock_gettime(ClockId::Realtime).tv_sec.try_into().unwrap_or(0)
+}
+
+/// Names of the system, of the host and of the kernel's version, as in iperf3's `system_info`.
+pub fn system() -> String {
+    let word = |name: &str| std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
+    ["ostype", "hostname", "osrelease"].map(|name| word(name).trim().to_owned()).join(" ")
+}
+
+/// A random name of a test, as in iperf3's `cookie`.
+pub fn cookie() -> String {
+    const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let mut random = [0; 36];
+    // If the system has no random bytes, the name is not unique. Nothing depends on it.
+    let _ = getrandom(&mut random, GetRandomFlags::empty());
+    random.iter().map(|byte: &u8| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect()
+}
+
+/// A whole measurement, or as much of it as there is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
+    /// When it began, seconds since 1970.
+    pub began: u64,
+    /// The addresses of its connection, or of each subflow: ours and the peer's.
+    pub addresses: Vec<(SocketAddr, SocketAddr)>,
     /// Whether Multipath TCP was used to the end; the kernel does not tell.
     pub multipath: Option<bool>,
     /// What the client sent and received.
     pub client: Totals,
-    /// What the server says that it sent and received.
-    pub server: Totals,
+    /// What the server says that it sent and received. `None` if the connection ended before it said so.
+    pub server: Option<Totals>,
+    /// Bytes of the client's data that the peer has acknowledged; the kernel does not tell.
+    pub acknowledged: Option<u64>,
+    /// What went wrong. If there is `server`, the measurement is complete all the same.
+    pub trouble: Option<String>,
     /// From the first byte to the end of the stream.
     pub duration: Duration,
     /// Processor time of the client.
-    pub processor: Duration,
+    pub processor: Processor,
     /// All intervals.
     pub intervals: Vec<Interval>,
     /// Round-trip times of an echo, sorted; empty otherwise.
@@ -76,10 +136,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// How long the time is in which received data counts: of the server, and of the client.
-    pub fn receiver_seconds(&self) -> (f64, f64) {
-        let seconds = |totals: &Totals| Duration::from_nanos(totals.counted_nanoseconds).as_secs_f64();
-        (seconds(&self.server), seconds(&self.client))
+    /// Whether the measurement is complete, and all data arrived as it was sent.
+    pub fn is_right(&self) -> bool {
+        self.server.is_some_and(|server| self.client.agree_with(&server))
+    }
+}
+
+impl Totals {
+    /// The length of the time in which received data counts, seconds.
+    pub fn counted_seconds(&self) -> f64 {
+        Duration::from_nanos(self.counted_nanoseconds).as_secs_f64()
     }
 }
 
@@ -91,4 +157,19 @@ pub fn rate(bytes: u64, seconds: f64) -> f64 {
 /// From a start to a time.
 pub(super) fn since(start: Instant, now: Instant) -> Duration {
     now.since(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_in_the_kernel_is_a_part_of_it() {
+        let before = Processor::now();
+        let used = || Processor::now().since(before);
+        // Reading /proc takes time in the kernel.
+        while used().nanoseconds < 100_000_000 {}
+        assert!(used().system_nanoseconds > 0, "{:?}", used());
+        assert!(used().user_nanoseconds() < used().nanoseconds);
+    }
 }

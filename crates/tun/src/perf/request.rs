@@ -1,10 +1,10 @@
 //! What client and server tell each other beside the data.
 
-use super::{Sink, Source};
+use super::{Processor, Sink, Source};
 use pathweave_units::{Duration, Instant};
 
-/// The first bytes of a connection: what it is for, in which version.
-const MAGIC: [u8; 8] = *b"pwperf03";
+/// The first bytes of a request and of totals: what they are, and the version.
+const MAGIC: [u8; 8] = *b"pwperf04";
 const UP: u8 = 1;
 const DOWN: u8 = 2;
 const VERIFY: u8 = 4;
@@ -131,6 +131,8 @@ pub struct Totals {
     pub counted_nanoseconds: u64,
     /// The longest time between two arrivals in between, nanoseconds.
     pub longest_pause_nanoseconds: u64,
+    /// Processor time.
+    pub processor: Processor,
     /// SHA-256 of all that was received; zeros without `verify`.
     pub received_hash: [u8; 32],
     /// SHA-256 of all that was sent; zeros without `verify`.
@@ -139,11 +141,12 @@ pub struct Totals {
 
 impl Totals {
     /// Their length on the wire, bytes.
-    pub const BYTES: usize = 112;
+    pub const BYTES: usize = 136;
 
     /// As the server sends them.
     pub fn bytes(&self) -> [u8; Self::BYTES] {
         let mut out = [0; Self::BYTES];
+        out[..8].copy_from_slice(&MAGIC);
         let numbers = [
             self.received,
             self.sent,
@@ -151,29 +154,32 @@ impl Totals {
             self.counted,
             self.counted_nanoseconds,
             self.longest_pause_nanoseconds,
+            self.processor.nanoseconds,
+            self.processor.system_nanoseconds,
         ];
-        for (i, number) in numbers.into_iter().enumerate() {
-            out[8 * i..8 * (i + 1)].copy_from_slice(&number.to_be_bytes());
+        for (number, place) in numbers.into_iter().zip(out[8..72].chunks_exact_mut(8)) {
+            place.copy_from_slice(&number.to_be_bytes());
         }
-        out[48..80].copy_from_slice(&self.received_hash);
-        out[80..].copy_from_slice(&self.sent_hash);
+        out[72..104].copy_from_slice(&self.received_hash);
+        out[104..].copy_from_slice(&self.sent_hash);
         out
     }
 
-    /// What a server sent.
-    pub fn read(bytes: &[u8; Self::BYTES]) -> Self {
-        let number = |i: usize| bytes[8 * i..].first_chunk().map_or(0, |n| u64::from_be_bytes(*n));
+    /// What a server sent. `None` if these bytes are not totals, because the server's stream ended too early.
+    pub fn read(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+        let number = |i: usize| bytes[8 * (i + 1)..].first_chunk().map_or(0, |n| u64::from_be_bytes(*n));
         let hash = |at: usize| bytes[at..].first_chunk().copied().unwrap_or_default();
-        Totals {
+        bytes.starts_with(&MAGIC).then(|| Totals {
             received: number(0),
             sent: number(1),
             nanoseconds: number(2),
             counted: number(3),
             counted_nanoseconds: number(4),
             longest_pause_nanoseconds: number(5),
-            received_hash: hash(48),
-            sent_hash: hash(80),
-        }
+            processor: Processor { nanoseconds: number(6), system_nanoseconds: number(7) },
+            received_hash: hash(72),
+            sent_hash: hash(104),
+        })
     }
 
     /// Whether all that one side sent is what the other received, both ways.
@@ -216,10 +222,17 @@ mod tests {
             counted: 6,
             counted_nanoseconds: 7,
             longest_pause_nanoseconds: 8,
+            processor: Processor { nanoseconds: 9, system_nanoseconds: 10 },
             received_hash: [4; 32],
             sent_hash: [5; 32],
         };
-        assert_eq!(Totals::read(&totals.bytes()), totals);
+        assert_eq!(Totals::read(&totals.bytes()), Some(totals));
+    }
+
+    /// The last bytes of a stream that ended too early are data.
+    #[test]
+    fn data_is_not_taken_for_totals() {
+        assert_eq!(Totals::read(&[7; Totals::BYTES]), None);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The two ends of a direction's data, whatever carries it.
 
-use super::{Amount, Totals};
+use super::{Amount, Processor, Totals};
 use bytes::Bytes;
 use pathweave_units::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
-/// Data is made in pieces of so many bytes.
-const PIECE_BYTES: usize = 256 << 10;
+/// The size of the pieces that data is made and written in, bytes.
+pub const PIECE_BYTES: usize = 256 << 10;
 
 /// Makes the data of one direction, and ends it with a few bytes of its own.
 #[derive(Debug)]
@@ -47,11 +47,16 @@ impl Source {
         }
         let piece = self.piece.slice(..self.piece.len().min(usize::try_from(self.left).unwrap_or(usize::MAX)));
         self.left -= piece.len() as u64;
-        self.sent += piece.len() as u64;
-        if let Some(hash) = &mut self.hash {
-            hash.update(&piece);
-        }
+        self.count(&piece);
         Some(piece)
+    }
+
+    /// Counts and hashes data that was not made here.
+    pub(super) fn count(&mut self, data: &[u8]) {
+        self.sent += data.len() as u64;
+        if let Some(hash) = &mut self.hash {
+            hash.update(data);
+        }
     }
 
     /// When it ends, where that is known.
@@ -180,7 +185,7 @@ impl Sink {
     }
 }
 
-/// What both directions of one side come to.
+/// The totals of one side, without its processor time.
 pub(super) fn totals(source: &Source, sink: &Sink) -> Totals {
     let (counted, counted_nanoseconds) = sink.counted();
     Totals {
@@ -190,6 +195,7 @@ pub(super) fn totals(source: &Source, sink: &Sink) -> Totals {
         counted,
         counted_nanoseconds,
         longest_pause_nanoseconds: sink.longest_pause.as_nanos(),
+        processor: Processor::default(),
         received_hash: sink.hash(),
         sent_hash: source.hash(),
     }

@@ -1,14 +1,18 @@
 //! The engine as client.
 
-use super::{AFTER_THE_END, Flow, HOST, LONGEST_CLOSE, Options, addresses, answers_for, finish_capture, host};
+use super::{
+    AFTER_THE_END, Flow, HOST, LONGEST_CLOSE, Options, addresses, answers_for, finish_capture, host, hurry_close,
+};
 use crate::perf::following::{self, Following};
 use crate::perf::meter::Meter;
+use crate::perf::outcome::unix_seconds;
 use crate::perf::stream::totals;
 use crate::perf::{Interval, Outcome, Processor, Request, Totals};
 use crate::uplinks::Purpose;
 use crate::{Clock, run};
 use bytes::Bytes;
 use pathweave_driver::Applications;
+use pathweave_proto::connection::TcpState;
 use pathweave_proto::{ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint};
 use pathweave_units::{Duration, Instant};
 use std::io;
@@ -28,6 +32,7 @@ struct Client {
     time_is_over: bool,
     finished: bool,
     failed: Option<ConnectionError>,
+    meter: Meter,
 }
 
 impl Client {
@@ -43,8 +48,9 @@ impl Client {
         }
         if *left > 0 {
             *left -= 1;
-            self.flow.pending.push(vec![7; *size].into());
-            self.flow.source.sent += *size as u64;
+            let message = vec![7; *size];
+            self.flow.source.count(&message);
+            self.flow.pending.push(message.into());
             self.asked_at = now;
         } else {
             self.echo = None;
@@ -75,7 +81,10 @@ impl Applications for Client {
                 ConnectionEvent::Writable => {}
                 ConnectionEvent::Readable => self.flow.read(now, endpoint, connection),
                 ConnectionEvent::Closed => self.finished = true,
-                ConnectionEvent::Failed(error) => self.failed = Some(error),
+                ConnectionEvent::Failed(error) => {
+                    self.failed = Some(error);
+                    self.meter.measure(now, endpoint, connection);
+                }
             }
         }
         if acted {
@@ -97,10 +106,11 @@ impl Applications for Client {
     }
 }
 
-/// Connects to a server and does what `request` says. `on_interval` is told of each second.
+/// Connects to a server and does what `request` says. `on_interval` is told of each second. A connection that ends early leaves an
+/// outcome with what was measured until then.
 ///
 /// # Errors
-/// Where the devices or the connection fail, or the server does not answer as it should.
+/// If a device fails, or the server cannot be connected to.
 pub fn client(
     options: &Options,
     remote: SocketAddr,
@@ -135,6 +145,7 @@ pub fn client(
         time_is_over: false,
         finished: false,
         failed: None,
+        meter: Meter::new(clock.now()),
     };
     let mut driver = host(options, &interfaces, client)?;
     config.tcp.packet_memory = driver.io.device.packet_memory();
@@ -143,60 +154,105 @@ pub fn client(
         .connect(now, SocketAddr::new(first.ours, 0), remote, config, &addresses)
         .map_err(io::Error::other)?;
     driver.applications.connection = Some(connection);
+    driver.applications.meter = Meter::new(now);
     driver.drain(now, HOST)?;
 
-    let mut meter = Meter::new(now);
-    let processor = Processor::now();
-    let mut used = Duration::ZERO;
+    let began = unix_seconds();
+    let before = Processor::now();
+    let mut used = Processor::default();
     let (mut ended_at, mut finished_at) = (None, None);
     let mut after_the_end = AFTER_THE_END;
+    // The subflows that have not ended yet, after both streams have.
+    let mut open = Vec::new();
     let mut failed = Ok(());
     run(&mut driver, &clock, |driver, now| {
         if let Some(following) = &mut following {
             failed = following.go_on(now, driver, |_| vec![connection]).map(drop);
         }
-        let endpoint = &mut driver.endpoints[HOST];
-        if meter.is_due(now) && ended_at.is_none() {
-            meter.measure(now, endpoint, connection);
-            meter.intervals.last().into_iter().for_each(&mut *on_interval);
+        let (endpoint, client) = (&mut driver.endpoints[HOST], &mut driver.applications);
+        if client.meter.is_due(now) && ended_at.is_none() {
+            client.meter.measure(now, endpoint, connection);
+            client.meter.intervals.last().into_iter().for_each(&mut *on_interval);
         }
-        let client = &driver.applications;
         if client.flow.peer_has_ended && ended_at.is_none() {
             ended_at = Some(now);
             after_the_end = answers_for(endpoint, connection);
-            used = Duration::from_nanos(Processor::now().nanoseconds - processor.nanoseconds);
-            meter.measure(now, endpoint, connection);
+            used = Processor::now().since(before);
+            client.meter.measure(now, endpoint, connection);
         }
-        let waits = ended_at.is_none_or(|ended| now.since(ended) < LONGEST_CLOSE);
+        let mut longest_wait = LONGEST_CLOSE;
+        if ended_at.is_some() && !client.finished {
+            open = open_subflows(endpoint, connection);
+            if hurry_close(endpoint, connection) {
+                // The engine itself resets the rest after `LONGEST_CLOSE`.
+                longest_wait = LONGEST_CLOSE.saturating_mul(2);
+            }
+        }
+        let waits = ended_at.is_none_or(|ended| now.since(ended) < longest_wait);
         let answers = !client.finished || now.since(*finished_at.get_or_insert(now)) < after_the_end;
         answers && client.failed.is_none() && client.flow.error.is_none() && waits && failed.is_ok()
     })?;
     failed?;
     finish_capture(&mut driver.io)?;
+    let end = clock.now();
     let client = driver.applications;
-    if let Some(error) = client.failed {
-        return Err(io::Error::other(format!("the connection failed: {error}")));
-    }
-    if let Some(error) = client.flow.error {
-        return Err(io::Error::other(error));
-    }
-    let may_be_open = ended_at.is_some() && following.as_ref().is_some_and(Following::has_lost_paths);
-    if !client.finished && !may_be_open {
-        return Err(io::Error::other("the connection was not closed cleanly"));
-    }
-    let Some(tail) = client.flow.sink.tail().first_chunk() else {
-        return Err(io::Error::other("the server ended without its totals"));
+    let Some(start) = client.connected else {
+        let error = client.failed.map_or_else(|| "the server did not answer".to_owned(), |error| error.to_string());
+        return Err(io::Error::other(format!("no connection: {error}")));
+    };
+    let server = client.flow.sink.tail().first_chunk().filter(|_| ended_at.is_some()).and_then(Totals::read);
+    let slow = finished_at.zip(ended_at).is_none_or(|(finished, ended)| finished.since(ended) >= LONGEST_CLOSE);
+    let Meter { intervals, multipath, written, acknowledged, .. } = client.meter;
+    let trouble = if server.is_none() {
+        Some(what_is_missing(client.failed, client.flow.error, written.saturating_sub(acknowledged)))
+    } else {
+        (slow && !open.is_empty()).then(|| format!("these paths did not answer at the end: {}", open.join(", ")))
     };
     let mut round_trips = client.round_trips;
     round_trips.sort_unstable();
-    let start = client.connected.unwrap_or(now);
     Ok(Outcome {
-        multipath: Some(meter.multipath),
+        began,
+        addresses: addresses_of(&intervals),
+        multipath: Some(multipath),
         client: totals(&client.flow.source, &client.flow.sink),
-        server: Totals::read(tail),
-        duration: ended_at.unwrap_or(start).since(start),
-        processor: used,
-        intervals: meter.intervals,
+        server,
+        acknowledged: Some(acknowledged.saturating_sub(Request::BYTES as u64)),
+        trouble,
+        duration: ended_at.unwrap_or(end).since(start),
+        processor: if ended_at.is_some() { used } else { Processor::now().since(before) },
+        intervals,
         round_trips,
     })
+}
+
+/// The addresses of all subflows, in the order in which they came.
+fn addresses_of(intervals: &[Interval]) -> Vec<(SocketAddr, SocketAddr)> {
+    let mut all = Vec::new();
+    for subflow in intervals.iter().flat_map(|interval| &interval.subflows) {
+        if !all.contains(&(subflow.local, subflow.remote)) {
+            all.push((subflow.local, subflow.remote));
+        }
+    }
+    all
+}
+
+/// The addresses of the subflows that have not ended, in words.
+fn open_subflows(endpoint: &Endpoint, connection: ConnectionHandle) -> Vec<String> {
+    let subflows = endpoint.connection(connection).into_iter().flat_map(|connection| connection.subflows());
+    let open = subflows.filter(|s| !s.closed && s.tcp.state != TcpState::TimeWait);
+    open.map(|s| format!("{} to {}", s.local.ip(), s.remote.ip())).collect()
+}
+
+/// Why there are no totals of the server, and what else is missing.
+fn what_is_missing(failed: Option<ConnectionError>, error: Option<String>, unacknowledged: u64) -> String {
+    let why = match (failed, error) {
+        (Some(error), _) => format!("the connection failed: {error}"),
+        (None, Some(error)) => error,
+        (None, None) => "the server ended the connection too early".to_owned(),
+    };
+    let bytes = match unacknowledged {
+        0 => String::new(),
+        bytes => format!("{bytes} bytes of what was sent are not acknowledged, and "),
+    };
+    format!("{why}; {bytes}the server's figures are missing")
 }

@@ -11,13 +11,14 @@ use crate::{Capture, Interface, Io, Tunnels, secrets, uplinks};
 use bytes::Bytes;
 use pathweave_driver::{Applications, Driver, Observed};
 use pathweave_proto::config::ConnectionConfig;
+use pathweave_proto::connection::PathMeta;
 use pathweave_proto::{ConnectionHandle, Endpoint, LocalAddress, ReadError, WriteError};
 use pathweave_units::{Duration, Instant};
 use std::io;
 use std::path::PathBuf;
 
 const HOST: usize = 0;
-/// How long the last acknowledgements may take once all data is there.
+/// How long the subflows' FIN exchanges may take once both streams have ended. A subflow whose path is dark never completes its own.
 const LONGEST_CLOSE: Duration = Duration::from_secs(5);
 /// So long it answers after the end: its last acknowledgement may be lost, and then the peer repeats what it was for.
 const AFTER_THE_END: Duration = Duration::from_millis(500);
@@ -32,6 +33,8 @@ const READ_PIECES: usize = 64;
 pub struct Options {
     /// Its addresses and their devices.
     pub interfaces: Vec<Interface>,
+    /// Whether all addresses after the first are backups: they carry data only while no other path works.
+    pub backups: bool,
     /// The machine's paths instead, as they come and go.
     pub uplinks: Option<uplinks::Options>,
     /// Whether devices give and take super-segments.
@@ -123,7 +126,9 @@ fn host<A: Applications>(options: &Options, interfaces: &[Interface], applicatio
 }
 
 fn addresses(options: &Options) -> Vec<LocalAddress> {
-    options.interfaces.iter().map(|i| LocalAddress { address: i.ours, meta: Default::default() }).collect()
+    let meta = |index| PathMeta { backup: options.backups && index > 0, ..PathMeta::default() };
+    let interfaces = options.interfaces.iter().enumerate();
+    interfaces.map(|(index, interface)| LocalAddress { address: interface.ours, meta: meta(index) }).collect()
 }
 
 fn finish_capture(io: &mut Io) -> io::Result<()> {
@@ -135,4 +140,15 @@ fn answers_for(endpoint: &Endpoint, connection: ConnectionHandle) -> Duration {
     let subflows = endpoint.connection(connection).into_iter().flat_map(|c| c.subflows());
     let longest = subflows.filter_map(|s| s.rtt.min).max().unwrap_or_default();
     AFTER_THE_END.max(longest.saturating_mul(ROUND_TRIPS_AFTER_THE_END))
+}
+
+/// If both streams have ended, lets the engine reset the subflows that have not ended within [`LONGEST_CLOSE`]. Returns whether both
+/// streams have ended.
+fn hurry_close(endpoint: &mut Endpoint, connection: ConnectionHandle) -> bool {
+    let Some(state) = endpoint.connection(connection) else { return true };
+    let has_ended = state.has_ended();
+    if has_ended && state.config().close_timeout > LONGEST_CLOSE {
+        let _ = endpoint.with(connection, |connection| connection.set_close_timeout(LONGEST_CLOSE));
+    }
+    has_ended
 }

@@ -1,9 +1,9 @@
 //! The engine as server.
 
-use super::{AFTER_THE_END, Flow, HOST, LONGEST_CLOSE, Options, addresses, answers_for, finish_capture, host};
+use super::{AFTER_THE_END, Flow, HOST, Options, addresses, answers_for, finish_capture, host, hurry_close};
 use crate::perf::following::Following;
 use crate::perf::stream::totals;
-use crate::perf::{Request, Sink, Source, Totals};
+use crate::perf::{Processor, Request, Sink, Source, Totals};
 use crate::uplinks::Purpose;
 use crate::{Clock, run};
 use bytes::Bytes;
@@ -18,12 +18,12 @@ use std::net::{IpAddr, SocketAddr};
 struct Session {
     /// What is there of the request, until it is whole.
     request: Option<Vec<u8>>,
+    /// This process's processor time when the session began.
+    processor: Processor,
     flow: Flow,
     /// The totals wait for the end of what the client sends.
     client_sends: bool,
     said_totals: bool,
-    /// When both directions had ended.
-    ended_at: Option<Instant>,
 }
 
 struct Server<'a> {
@@ -40,7 +40,8 @@ struct Server<'a> {
 impl Session {
     fn new() -> Self {
         let flow = Flow::new(Source::nothing(false), Sink::new(0, false));
-        Session { request: Some(Vec::new()), flow, client_sends: true, said_totals: false, ended_at: None }
+        let processor = Processor::now();
+        Session { request: Some(Vec::new()), processor, flow, client_sends: true, said_totals: false }
     }
 
     /// Reads the request, with nothing of what follows.
@@ -85,15 +86,13 @@ impl Session {
                 self.flow.pending.push(Bytes::copy_from_slice(&totals));
             }
         }
-        if self.flow.closed && self.flow.peer_has_ended {
-            self.ended_at.get_or_insert(now);
-        }
     }
 
     fn totals(&self) -> Totals {
-        let mut totals = totals(&self.flow.source, &self.flow.sink);
+        let processor = Processor::now().since(self.processor);
+        let mut totals = Totals { processor, ..totals(&self.flow.source, &self.flow.sink) };
         if self.flow.echo {
-            totals.sent = totals.received;
+            (totals.sent, totals.sent_hash) = (totals.received, totals.received_hash);
         }
         totals
     }
@@ -118,12 +117,13 @@ impl Server<'_> {
         }
     }
 
-    /// So are those whose both directions have ended for long: the end of a subflow whose path is gone is never acknowledged.
-    fn leave_ended(&mut self, now: Instant, endpoint: &Endpoint) {
-        let is_over = |session: &Session| session.ended_at.is_some_and(|ended| now.since(ended) >= LONGEST_CLOSE);
-        let over: Vec<_> =
-            self.sessions.iter().filter(|(_, s)| is_over(s)).map(|(connection, _)| *connection).collect();
-        over.into_iter().for_each(|connection| self.leave(endpoint, connection));
+    /// Keeps a path that is dark at the end from delaying its session.
+    fn hurry_closes(&self, endpoint: &mut Endpoint) {
+        for (connection, session) in &self.sessions {
+            if session.flow.closed && session.flow.peer_has_ended {
+                hurry_close(endpoint, *connection);
+            }
+        }
     }
 }
 
@@ -163,7 +163,7 @@ impl Applications for Server<'_> {
 /// Serves clients at this address, which may be unspecified, until so many were served; `on_served` is told of each, with what went wrong.
 ///
 /// # Errors
-/// Where a device or the machine fails.
+/// If a device or the machine fails.
 pub fn server(
     options: &Options,
     at: SocketAddr,
@@ -209,10 +209,8 @@ pub fn server(
                     }
                     Ok(())
                 });
-            if following.has_lost_paths() {
-                driver.applications.leave_ended(now, &driver.endpoints[HOST]);
-            }
         }
+        driver.applications.hurry_closes(&mut driver.endpoints[HOST]);
         if most.is_some_and(|most| driver.applications.served >= most) {
             all_served_at.get_or_insert(now);
         }

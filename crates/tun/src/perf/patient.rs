@@ -1,0 +1,95 @@
+//! A socket of the kernel that gives up when nothing moves any more.
+
+use crate::Clock;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration as StdDuration;
+
+/// A transfer in which no data moves for this long has failed, seconds. The kernel itself would retransmit for a quarter of an hour, and
+/// wait for data for ever. The engine's `close_timeout` is as long.
+const STANDSTILL_SECONDS: f64 = 60.0;
+/// How long one call may wait.
+const CALL: StdDuration = StdDuration::from_secs(1);
+
+/// Bytes sent and received so far, for other threads to look at.
+#[derive(Default)]
+pub(super) struct Progress {
+    sent: AtomicU64,
+    received: AtomicU64,
+}
+
+impl Progress {
+    /// Bytes sent, and bytes received.
+    pub(super) fn all(&self) -> (u64, u64) {
+        (self.sent.load(Relaxed), self.received.load(Relaxed))
+    }
+}
+
+/// A socket whose reads and writes fail if no data has moved for [`STANDSTILL_SECONDS`], in either direction.
+#[derive(Clone, Copy)]
+pub(super) struct Patient<'a> {
+    pub(super) stream: &'a TcpStream,
+    clock: &'a Clock,
+    pub(super) progress: &'a Progress,
+}
+
+impl<'a> Patient<'a> {
+    pub(super) fn new(stream: &'a TcpStream, clock: &'a Clock, progress: &'a Progress) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(CALL))?;
+        stream.set_write_timeout(Some(CALL))?;
+        Ok(Patient { stream, clock, progress })
+    }
+
+    /// Repeats a call until it has moved data, the stream has ended, or nothing has moved for too long.
+    fn repeat(&self, mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+        let (mut seen, mut since) = (self.progress.all(), self.clock.now());
+        loop {
+            match call() {
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                    let (now, all) = (self.clock.now(), self.progress.all());
+                    if all != seen {
+                        (seen, since) = (all, now);
+                    } else if now.since(since).as_secs_f64() >= STANDSTILL_SECONDS {
+                        let message = format!("nothing has moved for {STANDSTILL_SECONDS} s");
+                        return Err(io::Error::new(ErrorKind::TimedOut, message));
+                    }
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Reads what is there; 0 at the end of the stream.
+    pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut stream = self.stream;
+        let n = self.repeat(|| stream.read(buffer))?;
+        self.progress.received.fetch_add(n as u64, Relaxed);
+        Ok(n)
+    }
+
+    /// Fills the buffer.
+    pub(super) fn read_exact(&self, buffer: &mut [u8]) -> io::Result<()> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.read(&mut buffer[filled..])? {
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
+                n => filled += n,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of it.
+    pub(super) fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut stream = self.stream;
+        let mut written = 0;
+        while written < bytes.len() {
+            let n = self.repeat(|| stream.write(&bytes[written..]))?;
+            self.progress.sent.fetch_add(n as u64, Relaxed);
+            written += n;
+        }
+        Ok(())
+    }
+}
