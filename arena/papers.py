@@ -69,6 +69,7 @@ def blest(settings):
 
 
 def rems(settings):
+    settings = settings | {"path.down.rate": "unlimited"}
     wifi_wifi = settings | {"path.rate": "8Mbps", "path.delay": "25ms"}
     return {
         "ethernet-wifi": ("ethernet-wifi", settings),

@@ -163,7 +163,7 @@ def test_attributes_that_are_no_settings():
         _ = scenario.length
     with pytest.raises(AttributeError, match="delay"):
         _ = scenario.path["lte"].latency
-    with pytest.raises(ScenarioError, match="latency is not a setting"):
+    with pytest.raises(ScenarioError, match="unknown setting `latency`"):
         scenario.path["lte"].latency = "1ms"
     with pytest.raises(KeyError, match="wifi, lte"):
         _ = scenario.path["3g"]

@@ -1,6 +1,7 @@
 //! The files of the papers' experiments.
 
 use crate::args::ReproduceOptions;
+use pathweave_lab::scenario::did_you_mean;
 use pathweave_runner::Failure;
 use std::fs;
 use std::io;
@@ -20,8 +21,10 @@ pub(crate) fn chosen(options: &ReproduceOptions) -> Result<Vec<Experiment>, Fail
     for wanted in &options.experiments {
         if !all.iter().any(|e| e.paper == *wanted || name(e) == *wanted) {
             let names: Vec<String> = all.iter().map(name).collect();
+            let papers = all.iter().map(|e| e.paper.as_str());
+            let meant = did_you_mean(wanted, names.iter().map(String::as_str).chain(papers));
             return Err(Failure::Input(format!(
-                "{wanted}: there is no such paper or experiment; there are: {}",
+                "{wanted}: there is no such paper or experiment{meant}; there are: {}",
                 names.join(", ")
             )));
         }

@@ -1,7 +1,7 @@
 //! The messages of reasons for ending early.
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
-use pathweave_lab::scenario::{Problem, ScenarioError};
+use pathweave_lab::scenario::{Problem, ScenarioError, Suggestion};
 use pathweave_runner::Failure;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -70,9 +70,12 @@ impl Diagnostic for Place<'_> {
 
     fn help(&self) -> Option<Box<dyn fmt::Display + '_>> {
         let allowed = &self.error.allowed;
-        Some(match self.error.problem {
-            Problem::Syntax => Box::new(allowed),
-            _ => Box::new(format!("allowed: {allowed}")),
+        Some(match (self.error.problem, self.error.suggestion()) {
+            (Problem::Syntax, _) => Box::new(allowed),
+            (_, Some(Suggestion::Setting(name) | Suggestion::Value(name))) => {
+                Box::new(format!("did you mean `{name}`? There are: {allowed}"))
+            }
+            (_, None) => Box::new(format!("allowed: {allowed}")),
         })
     }
 }

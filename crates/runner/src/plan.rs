@@ -3,7 +3,9 @@
 use crate::failure::Failure;
 use pathweave_algorithms::Registry;
 use pathweave_lab::benefit::plain_tcp_path;
-use pathweave_lab::scenario::{BUILTIN, Document, Files, Scenario, ScenarioError, SchedulerSpec, Variant, builtin};
+use pathweave_lab::scenario::{
+    BUILTIN, Document, Files, Scenario, ScenarioError, SchedulerSpec, Variant, builtin, did_you_mean,
+};
 use pathweave_lab::sim::Simulation;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -159,8 +161,9 @@ pub fn open(name: &str) -> Result<Source, Failure> {
         Err(error) => {
             let built_in: Vec<_> = BUILTIN.iter().map(|(name, _)| *name).collect();
             let hint = if name.contains('=') { "; put --set before a setting" } else { "" };
+            let meant = did_you_mean(name, built_in.iter().copied());
             Err(Failure::Input(format!(
-                "{name}: {error}; a scenario is a file or one of {}{hint}",
+                "{name}: {error}{meant}; a scenario is a file or one of {}{hint}",
                 built_in.join(", ")
             )))
         }
@@ -190,7 +193,11 @@ fn add_named(
         return Ok(());
     }
     let spec = SchedulerSpec::parse(name).and_then(|spec| spec.check(registry).map(|()| spec));
-    schedulers.push(spec.map_err(|error| ScenarioError { file: option.into(), ..error })?);
+    schedulers.push(spec.map_err(|error| {
+        let is_unknown = registry.scheduler(&error.value).is_err() && *error.key == *"scheduler";
+        let allowed = if is_unknown { format!("{}, tcp-pathN", error.allowed).into() } else { error.allowed.clone() };
+        ScenarioError { file: option.into(), allowed, ..error }
+    })?);
     Ok(())
 }
 

@@ -118,7 +118,7 @@ fn mistakes_name_the_place_in_the_plan() {
         assert!(text.starts_with(&format!("error: p.toml:{expected}")), "{text}");
     };
     says("seeds = 2", "seeds = \"some\"", "6: seeds = some: allowed: a whole number from 1");
-    says("seeds = 2", "sedes = 2", "6: sedes is not a setting here; there are: format, name");
+    says("seeds = 2", "sedes = 2", "6: unknown setting `sedes` (did you mean `seeds`?); there are: format, name");
     says("[\"minrtt\", ", "[\"minrtt\", \"mintrr\", ", "5: scheduler = mintrr: allowed: minrtt, ");
     says("cp-asymmetric", "cp-asymetric", "4: from = cp-asymetric: allowed: a file (");
     says("{}KB", "{}KBit", "13: receive_buffer = 40KBit: allowed: a fixed size such as 60KB");

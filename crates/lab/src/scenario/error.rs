@@ -1,5 +1,6 @@
 //! A wrong scenario: where, what stands there, and what is allowed.
 
+use super::nearest::nearest;
 use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
@@ -8,6 +9,11 @@ use std::sync::Arc;
 pub const SET: &str = "--set";
 /// The name that stands for a file in errors of scheduler entries of the command line.
 pub const SCHEDULERS: &str = "--schedulers";
+/// The key of a scheduler's name.
+const SCHEDULER: &str = "scheduler";
+/// Keys whose values are names, and what they name.
+const NAMED: [(&str, &str); 3] =
+    [(SCHEDULER, "scheduler"), ("congestion", "congestion controller"), ("metric", "metric")];
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +63,38 @@ impl ScenarioError {
         start..start + column(place.lines().next().unwrap_or("")).max(1)
     }
 
+    /// The name that was probably meant: the setting of an unknown key, or the value of a key that takes one of some names. `None` if
+    /// none of those that are allowed is near enough.
+    pub fn suggestion(&self) -> Option<Suggestion> {
+        let is_there = |word: &str| names_in(&self.allowed).any(|name| name == word);
+        let near = |word: &str| nearest(word, names_in(&self.allowed)).filter(|name| *name != word).map(str::to_owned);
+        let key = || {
+            // An override's key names its section first: `connection.foo`, `path.wlan.rate`.
+            let mut words: Vec<&str> = self.key.split('.').collect();
+            let first = usize::from(words.len() > 1);
+            let at = (first..words.len()).find(|i| !is_there(words[*i]))?;
+            let name = near(words[at])?;
+            words[at] = &name;
+            Some(Suggestion::Setting(words.join(".")))
+        };
+        match self.problem {
+            Problem::Syntax | Problem::Missing => None,
+            Problem::UnknownKey => key(),
+            Problem::Value => {
+                let name = self.value.split(':').next().and_then(near).map(Suggestion::Value);
+                // A part of a value is a key too: `queue.tarket`, and `lamda` in `blest:lamda=1.2`.
+                let is_part = self.key.contains('.')
+                    || (self.is_on_command_line() && *self.file != *SET && *self.key != *SCHEDULER);
+                name.or_else(|| key().filter(|_| is_part))
+            }
+        }
+    }
+
+    /// Whether the wrong place is an option's value, which has no lines.
+    fn is_on_command_line(&self) -> bool {
+        self.file.starts_with("--")
+    }
+
     /// The text up to the wrong place.
     fn before(&self) -> &str {
         let mut end = self.span.start.min(self.source.len());
@@ -67,19 +105,48 @@ impl ScenarioError {
     }
 }
 
+/// A name that was probably meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Suggestion {
+    /// In the place of the key.
+    Setting(String),
+    /// In the place of the value.
+    Value(String),
+}
+
+/// The names in a text that says what is allowed: words between commas, after `one of` or a colon.
+fn names_in(allowed: &str) -> impl Iterator<Item = &str> {
+    let list = allowed.rsplit_once(": ").map_or(allowed, |(_, list)| list);
+    let words = list.split(", ").flat_map(|part| part.split(" or "));
+    let words = words.map(|word| word.trim_start_matches("or ").trim_start_matches("one of "));
+    let words = words.map(|word| word.split(':').next().unwrap_or(word));
+    // Numbers are no names: a wrong one is no slip of the pen.
+    words.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()) && !word.contains(' '))
+}
+
 impl fmt::Display for ScenarioError {
     /// `FILE:LINE: key = value: allowed: ...`; without a line for the command line's own words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        if !self.file.starts_with("--") {
+        if !self.is_on_command_line() {
             write!(f, ":{}", self.line())?;
         }
         let ScenarioError { key, value, allowed, .. } = self;
-        match self.problem {
-            Problem::Syntax => write!(f, ": {allowed}"),
-            Problem::UnknownKey => write!(f, ": {key} is not a setting here; there are: {allowed}"),
-            Problem::Missing => write!(f, ": {key} is missing: it takes {allowed}"),
-            Problem::Value => write!(f, ": {key} = {value}: allowed: {allowed}"),
+        match (self.problem, self.suggestion()) {
+            (Problem::Syntax, _) => write!(f, ": {allowed}"),
+            (Problem::Missing, _) => write!(f, ": {key} is missing: it takes {allowed}"),
+            (_, Some(Suggestion::Setting(name))) => {
+                write!(f, ": unknown setting `{key}` (did you mean `{name}`?); there are: {allowed}")
+            }
+            (_, Some(Suggestion::Value(name))) => {
+                match NAMED.iter().find(|(named, _)| *named == &**key) {
+                    Some((_, what)) => write!(f, ": unknown {what} `{value}`")?,
+                    None => write!(f, ": {key} = {value}")?,
+                }
+                write!(f, "; did you mean `{name}`? There are: {allowed}")
+            }
+            (Problem::UnknownKey, None) => write!(f, ": unknown setting `{key}`; there are: {allowed}"),
+            (Problem::Value, None) => write!(f, ": {key} = {value}: allowed: {allowed}"),
         }
     }
 }

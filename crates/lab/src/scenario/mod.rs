@@ -37,6 +37,7 @@ mod document;
 mod error;
 mod kinds;
 mod link;
+mod nearest;
 mod read;
 mod schema;
 mod setting;
@@ -51,8 +52,9 @@ pub use data::{
     Algorithm, Connection, Direction, EndsWith, Gaps, HostModel, Node, Path, PathMode, Scenario, TraceStart, Workload,
 };
 pub use document::{Data, Document, Entry, Place, Value};
-pub use error::{Problem, SCHEDULERS, SET, ScenarioError};
+pub use error::{Problem, SCHEDULERS, SET, ScenarioError, Suggestion};
 pub use link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource};
+pub use nearest::{did_you_mean, nearest};
 pub use read::{Reader, connection_keys};
 pub use schema::{reference, schema};
 pub use spec::SchedulerSpec;

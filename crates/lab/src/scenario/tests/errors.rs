@@ -28,18 +28,18 @@ fn a_name_a_path_and_a_duration_are_asked_for() {
 fn unknown_keys_list_the_known_ones() {
     says(
         "format = 1\ncolour = \"blue\"",
-        "test.toml:2: colour is not a setting here; there are: name, description, source, duration, ends_with, measure_from, series_step, \
+        "test.toml:2: unknown setting `colour`; there are: name, description, source, duration, ends_with, measure_from, series_step, \
          trace_start, format, node, link, path, connection, traffic, scheduler",
     );
     says(
         &with_path("bandwidth = \"8Mbps\""),
-        "test.toml:5: bandwidth is not a setting here; there are: name, rate, overhead, queue, delay, jitter, keep_order, \
+        "test.toml:5: unknown setting `bandwidth`; there are: name, rate, overhead, queue, delay, jitter, keep_order, \
          reorder, loss, loss_position, duplicate, corrupt, on_down, trace, quota, \
          cost, priority, backup, middlebox, links, up, down, change",
     );
     says(
         &with_path("[path.down]\ncost = 1"),
-        "test.toml:6: cost is not a setting here; there are: rate, overhead, queue, delay, jitter, keep_order, reorder, loss, \
+        "test.toml:6: unknown setting `cost`; there are: rate, overhead, queue, delay, jitter, keep_order, reorder, loss, \
          loss_position, duplicate, corrupt, on_down, trace",
     );
     let text = with_connection("buffer = 1");
@@ -48,10 +48,50 @@ fn unknown_keys_list_the_known_ones() {
 }
 
 #[test]
+fn the_nearest_name_comes_first() {
+    let starts = |text: &str, expected: &str| {
+        let error = error_of(text).to_string();
+        assert!(error.starts_with(expected), "{error}");
+    };
+    starts(
+        &with_path("dealy = \"10ms\""),
+        "test.toml:5: unknown setting `dealy` (did you mean `delay`?); there are: name",
+    );
+    starts(&with_path("rate = \"unlimted\""), "test.toml:5: rate = unlimted; did you mean `unlimited`? There are: ");
+    starts(
+        &with_path("middlebox = \"splitt:size=500B\""),
+        "test.toml:5: middlebox = splitt:size=500B; did you mean `split`? There are: ",
+    );
+    starts(
+        &with_connection("workload = \"tranfer:size=1MB\""),
+        "test.toml:7: workload = tranfer:size=1MB; did you mean `transfer`? There are: ",
+    );
+    starts(&with_connection("pr = \"flase\""), "test.toml:7: pr = flase; did you mean `false`? There are: ");
+    starts(
+        &with_connection("scheduler = \"blest:lamda=1.2\""),
+        "test.toml:7: unknown setting `scheduler.lamda` (did you mean `scheduler.lambda`?); there are: ",
+    );
+    let unknown = |text: &str| {
+        let spec = SchedulerSpec::parse(text).expect("it has the form of an entry");
+        spec.check(&Registry::builtin()).expect_err("there is no such thing").to_string()
+    };
+    let error = unknown("minrt");
+    assert!(
+        error.starts_with("--schedulers: unknown scheduler `minrt`; did you mean `minrtt`? There are: "),
+        "{error}"
+    );
+    let error = unknown("blest:lamda=1.2");
+    assert!(
+        error.starts_with("--schedulers: unknown setting `lamda` (did you mean `lambda`?); there are: "),
+        "{error}"
+    );
+}
+
+#[test]
 fn traffic_has_its_own_keys() {
     says(
         &with_path("[[traffic]]\nkind = \"udp\""),
-        "test.toml:6: kind is not a setting here; there are: name, path, direction, pattern, start, stop",
+        "test.toml:6: unknown setting `kind`; there are: name, path, direction, pattern, start, stop",
     );
 }
 
@@ -96,7 +136,7 @@ fn parts_of_compound_values_have_names() {
     );
     says(
         &with_path("queue = { kind = \"codel\", tarket = \"5ms\" }"),
-        "test.toml:5: queue.tarket = 5ms: allowed: target, interval, ecn, limit",
+        "test.toml:5: unknown setting `queue.tarket` (did you mean `queue.target`?); there are: target, interval, ecn, limit",
     );
     says(
         &with_path("loss = \"gilbert-elliott:to_bad=1%\""),
@@ -168,7 +208,10 @@ fn algorithms_are_those_of_the_registry() {
     let schedulers: Vec<_> = registry.schedulers().iter().map(|factory| factory.name()).collect();
     let controllers: Vec<_> = registry.controllers().iter().map(|factory| factory.name()).collect();
     let (schedulers, controllers) = (schedulers.join(", "), controllers.join(", "));
-    says(&with_connection("scheduler = \"mintt\""), &format!("test.toml:7: scheduler = mintt: allowed: {schedulers}"));
+    says(
+        &with_connection("scheduler = \"mintt\""),
+        &format!("test.toml:7: unknown scheduler `mintt`; did you mean `minrtt`? There are: {schedulers}"),
+    );
     says(&with_connection("congestion = \"bbr\""), &format!("test.toml:7: congestion = bbr: allowed: {controllers}"));
     says(
         &with_connection("scheduler = \"single:path=99\""),
@@ -180,13 +223,15 @@ fn algorithms_are_those_of_the_registry() {
     );
     says(
         &with_path("[scheduler.mintt]\npr = true"),
-        &format!("test.toml:5: scheduler.mintt is not a setting here; there are: {schedulers}"),
+        &format!(
+            "test.toml:5: unknown setting `scheduler.mintt` (did you mean `scheduler.minrtt`?); there are: {schedulers}"
+        ),
     );
     let error = error_of(&with_path("[scheduler.single]\npatience = \"long\""));
     assert_eq!(error.to_string(), "test.toml:6: patience = long: allowed: a time such as 10ms or 1.5s");
     let error = error_of(&with_path("[scheduler.single]\ncolour = \"blue\"")).to_string();
     assert!(
-        error.starts_with("test.toml:6: colour is not a setting here; there are: path, patience, mptcp, measured, "),
+        error.starts_with("test.toml:6: unknown setting `colour`; there are: path, patience, mptcp, measured, "),
         "{error}"
     );
     let error = error_of(&with_connection("scheduler = \"single:colour=blue\"")).to_string();

@@ -144,7 +144,7 @@ fn long_form_paths_can_share_links() {
 #[test]
 fn long_form_mistakes_are_told() {
     let swap = |from: &str, to: &str| SHARED.replacen(from, to, 1);
-    says(&swap("[\"wlan\", \"trunk\"]", "[\"wlan\", \"lan\"]"), "test.toml:23: links = lan: allowed: wlan, lte, trunk");
+    says(&swap("[\"wlan\", \"trunk\"]", "[\"wlan\", \"lan\"]"), "test.toml:23: links = lan; did you mean `wlan`? There are: wlan, lte, trunk");
     says(
         &swap("[\"wlan\", \"trunk\"]", "[\"wlan\", \"trunk\", \"lte\"]"),
         "test.toml:23: links = lte: allowed: a link that begins at server",
@@ -157,7 +157,7 @@ fn long_form_mistakes_are_told() {
     says(&swap("[\"wlan\", \"trunk\"]", "[]"), "test.toml:23: links = a list: allowed: at least one link");
     says(
         &swap("[\"phone\", \"router\"]", "[\"phone\", \"ruter\"]"),
-        "test.toml:13: between = ruter: allowed: phone, router, server",
+        "test.toml:13: between = ruter; did you mean `router`? There are: phone, router, server",
     );
     says(
         &swap("[\"phone\", \"router\"]", "[\"phone\"]"),
@@ -165,7 +165,7 @@ fn long_form_mistakes_are_told() {
     );
     says(
         &swap("links = [\"wlan\", \"trunk\"]", "links = [\"wlan\", \"trunk\"]\ndelay = \"5ms\""),
-        "test.toml:24: delay is not a setting here; there are: with links, only name, middlebox, links, cost, quota, priority, backup; \
+        "test.toml:24: unknown setting `delay`; there are: with links, only name, middlebox, links, cost, quota, priority, backup; \
          the settings of a link belong in [[link]]",
     );
 }

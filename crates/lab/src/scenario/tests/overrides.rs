@@ -93,25 +93,33 @@ fn mistakes_are_told_as_in_files() {
     let error = list.set("connection.buffer", "1").expect_err("no such key").to_string();
     assert!(
         error.starts_with(
-            "--set: connection.buffer is not a setting here; there are: after connection: 0, x, name, paths, "
+            "--set: unknown setting `connection.buffer`; there are: after connection: 0, x, name, paths, "
         ),
         "{error}"
     );
     let error = list.set("path.b.rate", "1Mbps").expect_err("no such path").to_string();
     assert!(
-        error.starts_with("--set: path.b.rate is not a setting here; there are: after path: 0, a, name, rate, "),
+        error.starts_with("--set: unknown setting `path.b.rate`; there are: after path: 0, a, name, rate, "),
         "{error}"
     );
+    let names =
+        document(&with_path("name = \"wlan\"")).set("path.wlna.rate", "1Mbps").expect_err("no such path").to_string();
+    assert!(
+        names.starts_with(
+            "--set: unknown setting `path.wlna.rate` (did you mean `path.wlan.rate`?); there are: after path: 0, wlan"
+        ),
+        "{names}"
+    );
     let error = list.set("link.b.rate", "1Mbps").expect_err("no link").to_string();
-    assert_eq!(error, "--set: link.b.rate is not a setting here; there are: nothing, because there is no [[link]]");
+    assert_eq!(error, "--set: unknown setting `link.b.rate`; there are: nothing, because there is no [[link]]");
     let error = list.set("connection.name.first", "x").expect_err("no table").to_string();
     assert_eq!(
         error,
-        "--set: connection.name.first is not a setting here; there are: name as a whole, which is not a table"
+        "--set: unknown setting `connection.name.first`; there are: name as a whole, which is not a table"
     );
     let error = list.set("path..rate", "1Mbps").expect_err("an empty word").to_string();
     assert_eq!(
         error,
-        "--set: path..rate is not a setting here; there are: words with dots between them, such as connection.receive_buffer"
+        "--set: unknown setting `path..rate`; there are: words with dots between them, such as connection.receive_buffer"
     );
 }

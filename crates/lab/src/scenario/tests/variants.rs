@@ -131,7 +131,10 @@ fn wrong_entries_are_told() {
     assert_eq!(error("minrtt:pr=2"), "--schedulers: pr = 2: allowed: true or false");
     assert_eq!(error("single:path=x"), "--schedulers: path = x: allowed: a whole number from 0 to 31");
     assert_eq!(error("minrtt:pr=true:pr=true"), "--schedulers: pr = true: allowed: each key once");
-    assert!(error("mintt").starts_with("--schedulers: scheduler = mintt: allowed: minrtt, "));
+    assert!(
+        error("mintt")
+            .starts_with("--schedulers: unknown scheduler `mintt`; did you mean `minrtt`? There are: minrtt, ")
+    );
     assert!(error("single:x=1").starts_with("--schedulers: x = 1: allowed: path, patience, mptcp, "));
     assert!(error("").starts_with("--schedulers: scheduler = : allowed: a name"));
     let wrong = spec("minrtt:pr=2").check(&Registry::builtin()).expect_err("the entry is wrong");
