@@ -6,7 +6,7 @@
 //! change what the connection does. Events that an application has to act on come as [`ConnectionEvent`], whether
 //! anybody observes or not.
 
-use super::{Connection, ConnectionError, ConnectionEvent, ScheduleError};
+use super::{Connection, ConnectionError, ConnectionEvent, HeldBy, ScheduleError};
 use crate::congestion::LossKind;
 use crate::scheduler::{BlockedBy, ClippedBy, Decision, Reason, SubflowView, View};
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
@@ -230,7 +230,7 @@ pub enum Carried {
     Assigned(Given),
     /// The assignment was possible, but its segment is held back: it would be cut short by the send window
     /// (RFC 9293 §3.8.6.2.1), or it is the stream's short end (Nagle's rule).
-    HeldBack(ClippedBy),
+    HeldBack(HeldBy),
     /// The subflow gets the data when all packets of this instant have been taken, as in the kernel.
     Delegated,
     /// The connection waits.

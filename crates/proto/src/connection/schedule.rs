@@ -5,7 +5,7 @@ use super::{Connection, DataFin};
 use crate::paths::subflow::Subflow;
 use crate::scheduler::{Assign, ClippedBy, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::sender::Blocked;
-use crate::sender::dispatch::{ScheduleError, Terms};
+use crate::sender::dispatch::{HeldBy, ScheduleError, Terms};
 use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
 use pathweave_units::Instant;
@@ -17,6 +17,8 @@ pub(super) struct Scheduling {
     pub(super) wake: Option<Instant>,
     /// The last decision that could not be carried out.
     pub(super) error: Option<ScheduleError>,
+    /// The last decision whose segment was held back, by its number among all decisions, and what held it.
+    pub(super) held: Option<(u64, HeldBy)>,
     /// The application lets the stream's short tail wait for more; and says that more follows the write at hand.
     pub(super) corked: bool,
     pub(super) more_follows: bool,
@@ -26,7 +28,15 @@ pub(super) struct Scheduling {
 
 impl Scheduling {
     pub(super) fn new(scheduler: Box<dyn Scheduler>) -> Self {
-        Scheduling { scheduler, wake: None, error: None, corked: false, more_follows: false, views: Vec::new() }
+        Scheduling {
+            scheduler,
+            wake: None,
+            error: None,
+            held: None,
+            corked: false,
+            more_follows: false,
+            views: Vec::new(),
+        }
     }
 }
 
@@ -289,8 +299,10 @@ impl Connection {
                 }
                 Ok(Carried::Assigned(Given { subflow, range, clipped_by }))
             }
-            // A segment that is held back (a window smaller than it, Nagle) is no mistake of the scheduler.
-            Err(ScheduleError::NoSpace(by @ (ClippedBy::SendWindow | ClippedBy::Data))) => Ok(Carried::HeldBack(by)),
+            Err(ScheduleError::HeldBack(by)) => {
+                self.scheduling.held = Some((self.counters.decisions, by));
+                Ok(Carried::HeldBack(by))
+            }
             Err(error) => Err(error),
         }
     }

@@ -126,6 +126,11 @@ impl Tcp {
         self.pacer.is_on() && self.pacer.holds(now)
     }
 
+    /// A segment that the windows let out waits for its time.
+    pub(crate) fn waits_for_its_time(&self) -> bool {
+        self.pacer.wake() != Instant::FAR_FUTURE
+    }
+
     /// No data can go out, for another reason than pacing.
     #[inline]
     pub(super) fn pacing_rests(&mut self) {
