@@ -55,6 +55,9 @@ fn document() -> Result<(), String> {
     );
     document.push_str(&verdicts(&text));
     document.push_str(&text.replace("](", "](reproduction/"));
+    let missing = read(&root().join("experiments/missing.md"))?;
+    let about = missing.split_once("<!-- about the tables of this repository -->").map_or("", |(_, about)| about);
+    document.push_str(&format!("\n{}\n", about.trim()));
     put("docs/reproduction.md", document.as_bytes())?;
     for picture in entries(&root().join(FIGURES))?.iter().filter(|p| is_picture(p)) {
         fs::remove_file(picture).map_err(|e| format!("{}: {e}", picture.display()))?;

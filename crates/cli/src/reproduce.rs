@@ -25,6 +25,9 @@ const OUT: &str = "pathweave-reproduction";
 /// What is not reproduced, with reasons: beside the papers' folders.
 const MISSING: &str = "missing.md";
 
+/// The line of [`MISSING`] behind which it speaks of the tables in docs/reproduction/tables, not of any run of `reproduce`.
+const ABOUT_THE_TABLES: &str = "<!-- about the tables of this repository -->";
+
 /// A run that delivers more than the bound and this part of it is an error: the bound is proved, for runs that are long (docs/notes/the-bound.md).
 const BOUND_TOLERANCE: f64 = 0.01;
 
@@ -45,7 +48,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     };
     let lines_on_stdout = options.jsonl.as_deref() == Some(Path::new("-"));
     terminal::listen_for_interrupt();
-    let mut counts = [0; 3];
+    let mut counts = [0; 4];
     let (mut document, mut failures, mut paper) = (String::new(), 0, String::new());
     let (common, mut tried) = (ablate::common(options)?, ablate::kept(options)?);
     for (ready, experiment) in &ready {
@@ -89,14 +92,14 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         over.iter().for_each(|run| document.push_str(&format!("Above the bound: {run}.\n\n")));
         judged.iter().for_each(|j| counts[j.verdict as usize] += 1);
     }
-    let missing = fs::read_to_string(options.from.join(MISSING)).unwrap_or_default();
-    document.push_str(&missing);
+    document.push_str(&not_reproduced(&fs::read_to_string(options.from.join(MISSING)).unwrap_or_default()));
     let path = out.join("reproduction.md");
     fs::write(&path, document).map_err(Failure::writing(path.display()))?;
-    let [holds, partly, fails] = counts;
-    let total = holds + partly + fails;
+    let [holds, partly, fails, undecided] = counts;
+    let total = holds + partly + fails + undecided;
+    let undecided = if undecided > 0 { format!(", {undecided} are undecided") } else { String::new() };
     let summary = format!(
-        "{total} claims: {holds} hold, {partly} hold partly, {fails} fail. With figures: {}\nNot reproduced, with reasons: {}\n",
+        "{total} claims: {holds} hold, {partly} hold partly, {fails} fail{undecided}. With figures: {}\nNot reproduced, with reasons: {}\n",
         path.display(),
         options.from.join(MISSING).display()
     );
@@ -106,6 +109,12 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     };
     written.map_err(Failure::writing("standard output"))?;
     Ok(ExitCode::from(u8::from(failures > 0)))
+}
+
+/// What the file says is not reproduced, up to the line that ends this part. What follows it is about the tables of this repository.
+fn not_reproduced(file: &str) -> String {
+    let (list, _) = file.split_once(ABOUT_THE_TABLES).unwrap_or((file, ""));
+    format!("{}\n", list.trim_end())
 }
 
 /// The runs of an experiment, made or read; `None` after Ctrl-C.

@@ -15,15 +15,18 @@ pub enum Verdict {
     Partly,
     /// None holds.
     Fails,
+    /// No comparison has an interval, which takes two seeds.
+    Undecided,
 }
 
 impl Verdict {
-    /// As a word: `holds`, `partly`, `fails`.
+    /// As a word: `holds`, `partly`, `fails`, `undecided`.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
             Verdict::Partly => "partly",
             Verdict::Fails => "fails",
+            Verdict::Undecided => "undecided",
         }
     }
 
@@ -100,7 +103,9 @@ pub fn judge<'a>(sweep: &'a Sweep, results: &Results, claim: &'a Claim) -> Resul
         let whole = combinations.values().filter(|(hold, all)| hold == all).count();
         (whole, combinations.len())
     });
-    Ok(Judged { claim, verdict: Verdict::of(hold, atoms.len()), atoms, open })
+    let has_interval = atoms.iter().any(|a| a.difference.bounds().is_some());
+    let verdict = if has_interval { Verdict::of(hold, atoms.len()) } else { Verdict::Undecided };
+    Ok(Judged { claim, verdict, atoms, open })
 }
 
 /// The values of the open parameters, and the points of both sides.
@@ -232,11 +237,11 @@ fn place(sweep: &Sweep, scenario: usize, points: &[(usize, usize)], comparison: 
     };
     let mut words = Vec::new();
     if plan.scenarios.len() > 1 {
-        words.push(plan.scenarios[scenario].name.clone());
+        words.push(sweep.scenario_name(scenario).to_owned());
     }
     match points {
         [(left, _)] => {
-            let values = plan.values(*left);
+            let values = plan.shown(*left, &replaced);
             for (i, parameter) in plan.parameters.iter().enumerate().filter(|(i, _)| !replaced(*i)) {
                 words.push(format!("{} {}", parameter.name, values[i]));
             }
@@ -258,7 +263,7 @@ impl Comparison {
                     add(metric.clone());
                 }
                 if let Some(scenario) = scenario {
-                    add(sweep.plan.scenarios[*scenario].name.clone());
+                    add(sweep.scenario_name(*scenario).to_owned());
                 }
                 for (parameter, value) in at {
                     add(format!("{} {value}", sweep.plan.parameters[*parameter].name));

@@ -138,7 +138,11 @@ pub fn text(name: &str, plan: &Plan, judged: &[Judged<'_>]) -> String {
         let mut atoms: Vec<&Atom> = one.atoms.iter().collect();
         atoms.sort_by_key(|a| a.holds);
         for atom in atoms.iter().take(SHOWN) {
-            let mark = if atom.holds { "holds" } else { "fails" };
+            let mark = match atom.difference.bounds() {
+                None => "unknown",
+                Some(_) if atom.holds => "holds",
+                Some(_) => "fails",
+            };
             let _ = writeln!(out, "         {mark}  {}", words(atom));
         }
         if atoms.len() > SHOWN {

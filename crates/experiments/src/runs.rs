@@ -107,6 +107,17 @@ impl Sweep {
         (0..self.variants.len()).filter(|v| matches!(self.variants[*v].run, What::PlainTcp(_)))
     }
 
+    /// What people read as the name of a scenario: its own if the plan only says where it is, else the plan's.
+    pub fn scenario_name(&self, scenario: usize) -> &str {
+        let from = &self.plan.scenarios[scenario];
+        let own = |s: usize| self.cells.iter().find(|c| c.scenario == s).map(|c| c.data.name.as_str());
+        let mut others = (0..self.plan.scenarios.len()).filter(|s| *s != scenario);
+        match own(scenario) {
+            Some(name) if from.name == from.from && others.all(|s| own(s) != Some(name)) => name,
+            _ => &from.name,
+        }
+    }
+
     /// How many runs there are. They are numbered by cell, then by seed.
     pub fn len(&self) -> usize {
         self.cells.len() * self.seeds()
