@@ -23,7 +23,7 @@ fn main() {
     println!("cargo::rustc-env=PATHWEAVE_COMMIT={commit}{}", if changed { " with changes" } else { "" });
 }
 
-/// What git prints; nothing if it is not there or finds nothing.
+/// The output of git; nothing if git is not installed or fails.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())

@@ -99,7 +99,7 @@ fn schedulers_that_never_ran_are_named() {
 /// Two-sided 95 % quantiles of Student's t for one to three degrees of freedom, from a table.
 const T: [f64; 3] = [12.706, 4.303, 3.182];
 
-/// What the records say of one scheduler at one point: mean difference and interval, and plain TCP's mean.
+/// Mean difference, interval and plain TCP's mean of one scheduler at one point, from the records.
 struct Truth {
     name: String,
     buffer: String,
@@ -259,7 +259,7 @@ fn run() -> impl Strategy<Value = (bool, Status, f64)> {
     (prop::bool::weighted(0.95), status, goodput)
 }
 
-/// Words of each sentence, by which it is told from the others.
+/// A few words of each sentence, which no other sentence has.
 const SENTENCES: [&str; 9] = [
     "runs are finished",
     "Failed runs",

@@ -15,7 +15,7 @@ pub enum Verdict {
     Partly,
     /// None holds.
     Fails,
-    /// No comparison has an interval, which takes two seeds.
+    /// Every comparison lacks an interval, because it has one seed.
     Undecided,
 }
 

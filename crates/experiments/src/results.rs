@@ -24,7 +24,7 @@ pub struct Results {
     pub runs: usize,
     /// How many runs the sweep has.
     pub planned: usize,
-    /// The variants of which there is no run, although some are planned.
+    /// The variants that have planned runs, but no run yet.
     pub not_begun: Vec<String>,
     /// The variants with failed runs, and how many each has.
     pub failed: Vec<(String, usize)>,

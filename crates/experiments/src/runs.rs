@@ -107,7 +107,7 @@ impl Sweep {
         (0..self.variants.len()).filter(|v| matches!(self.variants[*v].run, What::PlainTcp(_)))
     }
 
-    /// What people read as the name of a scenario: its own if the plan only says where it is, else the plan's.
+    /// A scenario's name for people: the plan's if the plan gives one, else the `name` in the scenario's file.
     pub fn scenario_name(&self, scenario: usize) -> &str {
         let from = &self.plan.scenarios[scenario];
         let own = |s: usize| self.cells.iter().find(|c| c.scenario == s).map(|c| c.data.name.as_str());

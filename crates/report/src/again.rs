@@ -60,7 +60,7 @@ pub(crate) fn card(out: &mut String, runs: &[&RunResult], about: Option<&About>)
     out.push_str("</tbody></table></div></details></div>\n");
 }
 
-/// What has to be beside the file.
+/// The files that the scenario needs beside it.
 fn beside(traces: &[String]) -> String {
     match traces {
         [] => String::new(),

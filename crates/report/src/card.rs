@@ -31,7 +31,7 @@ pub struct About {
 pub struct Again {
     /// The command, for a shell; empty if there is none.
     pub command: String,
-    /// What the command calls the scenario's file.
+    /// The scenario's file name in the command.
     pub file: String,
     /// The file's text.
     pub text: String,

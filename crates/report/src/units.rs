@@ -36,8 +36,8 @@ fn range(word: &str) -> String {
     }
 }
 
-/// Units of one kind, the largest first: as written, for people, and how many of the last one they are. A value is shown in the first
-/// of which there is at least `LEAST`.
+/// Units of one kind, the largest first: as written, for people, and the size in the last unit. A value is shown in the first unit that it
+/// has at least `LEAST` of.
 type Kind = &'static [(&'static str, &'static str, f64)];
 const KINDS: [Kind; 2] = [
     &[("s", "s", 1e9), ("ms", "ms", 1e6), ("us", "µs", 1e3), ("ns", "ns", 1.0)],

@@ -1,4 +1,4 @@
-//! What made the runs: the version, and the commit that the program was built from.
+//! The version of the program, and the commit that it was built from.
 
 /// The commit of the sources, short, with " with changes" if they were changed; `None` if the build did not know it.
 pub const COMMIT: Option<&str> = option_env!("PATHWEAVE_COMMIT");

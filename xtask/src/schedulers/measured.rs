@@ -83,8 +83,8 @@ impl Results {
 }
 
 impl Results {
-    /// Which schedulers to take, and which to avoid; `None` without any. Those that are level with the best are not to be avoided: nothing
-    /// better is there but plain TCP, which the advice then says.
+    /// The schedulers to take, and those to avoid; `None` if there are none. A scheduler that is level with the best is never among those to
+    /// avoid. If the best delivers less than plain TCP, the advice says so.
     pub(super) fn advice(&self) -> Option<(String, String)> {
         let first = self.multipath().next()?;
         let reach = (first.goodput - first.margin).min(first.goodput * (1.0 - LEVEL));

@@ -334,8 +334,8 @@ impl Plan {
         indices.iter().zip(&self.parameters).map(|(i, p)| p.values[*i].as_str()).collect()
     }
 
-    /// The values of a point for people, by parameter. Those that name a parameter of `varied`, which has no single value there, say so
-    /// instead: `as buffer` for `{buffer}KB`.
+    /// The values of a point for people, by parameter. `{buffer}KB` becomes the value of `buffer` at the point, or `as buffer` if
+    /// `varied` says that `buffer` has several values there.
     pub(crate) fn shown(&self, point: usize, varied: &dyn Fn(usize) -> bool) -> Vec<String> {
         let shown = |value: &str| match self.named(value).find(|i| varied(*i)) {
             Some(i) => format!("as {}", self.parameters[i].name),
