@@ -139,7 +139,7 @@ fn one_seed_gives_no_green_banner_and_the_terminal_has_the_answer() {
                     [[path]]\nrate = \"12Mbps\"\ndelay = \"60ms\"\n";
     fs::write(folder.join("file.toml"), scenario).expect("the scenario can be written");
     let plan = "format = 1\nname = \"s\"\nscenarios = [\"file.toml\", \"cp-symmetric\"]\nschedulers = [\"minrtt\", \"roundrobin\"]\n\
-                seeds = 1\nset = { duration = \"6s\" }\n[[parameter]]\nname = \"buffer\"\nvalues = [100, 600]\n\
+                seeds = 1\nset = { duration = \"6s\", measure_from = \"1s\" }\n[[parameter]]\nname = \"buffer\"\nvalues = [100, 600]\n\
                 set = { \"connection.receive_buffer\" = \"{}KB\" }\n";
     fs::write(folder.join("p.toml"), plan).expect("the plan can be written");
     let output = pathweave(&folder, &["sweep", "p.toml", "--out", "out"]);
