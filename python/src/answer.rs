@@ -109,18 +109,21 @@ fn subflow_id(subflow: &Bound<'_, PyAny>) -> PyResult<u8> {
     }
 }
 
+/// What `explain` shows where a rule does not say why.
+const NO_REASON: &str = "the rule gave no reason";
+
 fn reason_of(reason: &str, terms: &BTreeMap<String, f64>) -> Reason {
-    let rule = if reason.is_empty() { "the rule in Python says so" } else { word(reason) };
+    let rule = if reason.is_empty() { NO_REASON } else { word(reason) };
     terms.iter().fold(Reason::new(rule), |reason, (term, value)| reason.with(word(term), *value))
 }
 
 /// What `decide` answered: `None`, a subflow, `Assign` or `Wait`.
 pub(crate) fn decision(answer: &Bound<'_, PyAny>, view: &CoreView<'_>) -> PyResult<Decision> {
     if answer.is_none() {
-        return Ok(Decision::no_space());
+        return Ok(Decision::wait(NO_REASON));
     }
     if let Ok(subflow) = answer.cast::<SubflowView>() {
-        let reason = Reason::new("the rule in Python says so");
+        let reason = Reason::new(NO_REASON);
         return Ok(assigned(subflow.get().0.id, 1, None, WindowUse::Respect, reason, view));
     }
     if let Ok(assign) = answer.cast::<Assign>() {

@@ -139,6 +139,8 @@ impl RunSet {
             ("window_full_s", numbers(&|(_, s)| Some(s.time.window_full_s))),
             ("congestion_windows_full_s", numbers(&|(_, s)| Some(s.time.congestion_windows_full_s))),
             ("scheduler_waits_s", numbers(&|(_, s)| Some(s.time.scheduler_waits_s))),
+            ("nagle_s", numbers(&|(_, s)| Some(s.time.nagle_s))),
+            ("pacing_s", numbers(&|(_, s)| Some(s.time.pacing_s))),
             ("sending_s", numbers(&|(_, s)| Some(s.time.sending_s))),
         ]);
         Table::new(columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect())

@@ -124,7 +124,7 @@ impl Plan {
     /// The sweep's page.
     fn page(&self, py: Python<'_>, records: &str) -> PyResult<String> {
         self.with_verdicts(py, records, |results, judged| {
-            page(&self.plan.sweep, results, judged, env!("CARGO_PKG_VERSION"))
+            page(&self.plan.sweep, results, judged, pathweave_runner::version())
         })
     }
 }

@@ -56,3 +56,17 @@ def test_a_papers_experiment(tmp_path):
     assert {claim["verdict"] for claim in claims} <= {"holds", "partly", "fails"}
     with pytest.raises(pathweave.InputError, match="there are: .*cp/fig5"):
         pathweave.reproduce("cp/fig99", source=ROOT / "experiments")
+
+
+def test_a_wait_without_a_reason_is_told_as_such() -> None:
+    class Silent:
+        """Waits although subflows have window space, and says nothing."""
+
+        def decide(self, view: pathweave.View) -> pathweave.Assign | None:
+            busy = any(subflow.in_flight_segments for subflow in view.subflows)
+            best = min(view.subflows, key=lambda subflow: subflow.srtt_ms or 0.0)
+            return None if busy else pathweave.Assign(best, 1)
+
+    said = str(pathweave.explain("wifi-lte", Silent, start="1s", end="1.1s"))
+    assert "because the rule gave no reason" in said
+    assert "no subflow has window space" not in said

@@ -69,6 +69,9 @@ fn document() -> Result<(), String> {
     for section in &rest {
         document.push_str(&format!("## {}\n{}\n", section.title, section.text.replace("](", "](reproduction/")));
     }
+    let missing = read(&root().join("experiments/missing.md"))?;
+    let about = missing.split_once("<!-- about the tables of this repository -->").map_or("", |(_, about)| about);
+    document.push_str(&format!("{}\n", about.trim()));
     put("docs/reproduction.md", (document.trim_end().to_owned() + "\n").as_bytes())?;
     for page in &pages {
         let text = format!("# {}: figures and claims\n\n{BACK}\n{}", page.title, page.text);

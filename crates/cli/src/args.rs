@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 /// Compares Multipath TCP schedulers in a deterministic simulator.
 #[derive(Debug, Parser)]
-#[command(name = "pathweave", version, arg_required_else_help = true)]
+#[command(name = "pathweave", version = pathweave_runner::version(), arg_required_else_help = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,

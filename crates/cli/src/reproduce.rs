@@ -25,6 +25,9 @@ const OUT: &str = "pathweave-reproduction";
 /// What is not reproduced, with reasons: beside the papers' folders.
 const MISSING: &str = "missing.md";
 
+/// The line of [`MISSING`] behind which it speaks of the tables in docs/reproduction/tables, not of any run of `reproduce`.
+const ABOUT_THE_TABLES: &str = "<!-- about the tables of this repository -->";
+
 /// A run that delivers more than the bound and this part of it is an error: the bound is proved, for runs that are long (docs/notes/the-bound.md).
 const BOUND_TOLERANCE: f64 = 0.01;
 
@@ -93,7 +96,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         ours += judged.iter().filter(|j| j.claim.ours).count();
         judged.iter().filter(|j| !j.claim.ours).for_each(|j| counts[j.verdict as usize] += 1);
     }
-    let missing = fs::read_to_string(options.from.join(MISSING)).unwrap_or_default();
+    let missing = not_reproduced(&fs::read_to_string(options.from.join(MISSING)).unwrap_or_default());
     document.insert_str(0, &promises.markdown());
     document.push_str(&missing);
     let path = out.join("reproduction.md");
@@ -111,6 +114,12 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     };
     written.map_err(Failure::writing("standard output"))?;
     Ok(ExitCode::from(u8::from(failures > 0)))
+}
+
+/// What the file says is not reproduced, up to the line that ends this part. What follows it is about the tables of this repository.
+fn not_reproduced(file: &str) -> String {
+    let (list, _) = file.split_once(ABOUT_THE_TABLES).unwrap_or((file, ""));
+    format!("{}\n", list.trim_end())
 }
 
 /// The runs of an experiment, made or read; `None` after Ctrl-C.

@@ -170,13 +170,18 @@ impl Ready {
         }
     }
 
-    /// The runs of all shards in `folder`; `None` while some are missing. Files of other plans are an error, as are files of two
-    /// different numbers of shards.
+    /// The runs of all shards in `folder`; `None` while some are missing.
     pub(crate) fn all_records(&self, folder: &Path, shards: usize) -> Result<Option<Vec<Record>>, Failure> {
+        let records = self.records(folder, shards)?;
+        Ok((records.len() == self.plan.sweep.len()).then_some(records))
+    }
+
+    /// The runs of all shards that are in `folder`. Files of other plans are an error, as are files of two different numbers of shards.
+    pub(crate) fn records(&self, folder: &Path, shards: usize) -> Result<Vec<Record>, Failure> {
         let mut records = Vec::new();
         for shard in 1..=shards {
             let path = folder.join(file_name(shard, shards));
-            let Some(found) = read(&path)? else { return Ok(None) };
+            let Some(found) = read(&path)? else { continue };
             if found.header.plan_hash != self.plan.hash || found.header.program != self.program {
                 return Err(other(&path, &found.header, &self.plan.hash));
             }
@@ -184,7 +189,7 @@ impl Ready {
         }
         records.sort_by_key(|r| r.run);
         records.dedup_by_key(|r| r.run);
-        Ok((records.len() == self.plan.sweep.len()).then_some(records))
+        Ok(records)
     }
 }
 

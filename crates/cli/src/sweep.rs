@@ -4,13 +4,14 @@ use crate::args::{ArenaOptions, SweepOptions};
 use crate::shard::{Existing, Ready};
 use crate::terminal;
 use pathweave_algorithms::Registry;
+use pathweave_experiments::answer::Answer;
 use pathweave_experiments::arena;
-use pathweave_experiments::claim::verdicts;
+use pathweave_experiments::claim::{Judged, verdicts};
 use pathweave_experiments::page::page;
 use pathweave_experiments::reproduction::text as claims;
 use pathweave_experiments::results::Results;
 use pathweave_lab::scenario::SchedulerSpec;
-use pathweave_runner::{Engine, Failure};
+use pathweave_runner::{Engine, Failure, version};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,11 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
     let existing = if options.resume { Existing::Resume } else { Existing::Refuse };
     let complete = ready.run(&options.out, (shard, shards), existing, options.jobs.at_once, registry, engine)?;
     if !complete {
+        // Other shards may be at work, so only a sweep in one piece has a page before its end.
+        if shards == 1 {
+            let records = ready.records(&options.out, shards)?;
+            write_page(&ready, &Results::new(&ready.plan.sweep, &records), &[], &options.out)?;
+        }
         let text = "Stopped early; --resume goes on with what is missing.\n";
         io::stderr().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard error"))?;
         return Ok(ExitCode::from(terminal::INTERRUPTED));
@@ -45,19 +51,25 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
     }
     let results = Results::new(&ready.plan.sweep, &records);
     let judged = verdicts(&ready.plan.sweep, &results).map_err(Failure::Input)?;
-    let page_path = options.out.join("page.html");
-    let page = page(&ready.plan.sweep, &results, &judged, env!("CARGO_PKG_VERSION"));
-    std::fs::write(&page_path, page).map_err(Failure::writing(page_path.display()))?;
-    let mut text = if judged.is_empty() {
-        String::new()
-    } else {
-        claims(&ready.plan.sweep.plan.name, &ready.plan.sweep.plan, &judged)
-    };
-    text.push_str(&format!("{} runs: {}\nAs a page: {}\n", results.runs, path.display(), page_path.display()));
+    let text = format!("{} runs: {}\n", results.runs, path.display());
     io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
+    write_page(&ready, &results, &judged, &options.out)?;
     let problems = problems(&results);
     io::stderr().lock().write_all(problems.as_bytes()).map_err(Failure::writing("standard error"))?;
     Ok(ExitCode::from(u8::from(results.failures > 0)))
+}
+
+/// Writes the page of what there is, and its answers to standard output.
+fn write_page(ready: &Ready, results: &Results, judged: &[Judged<'_>], folder: &Path) -> Result<(), Failure> {
+    let sweep = &ready.plan.sweep;
+    let path = folder.join("page.html");
+    fs::write(&path, page(sweep, results, judged, version())).map_err(Failure::writing(path.display()))?;
+    let mut text = Answer::of(sweep, results).map_or_else(String::new, |answer| answer.text());
+    if !judged.is_empty() {
+        text.push_str(&claims(&sweep.plan.name, &sweep.plan, judged));
+    }
+    text.push_str(&format!("As a page: {}\n", path.display()));
+    io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))
 }
 
 /// A line for each run that did not complete.
@@ -111,7 +123,7 @@ pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine
     let path = options.out.join("arena.txt");
     fs::write(&path, &page).map_err(Failure::writing(path.display()))?;
     let path = options.out.join("arena.html");
-    let html = arena::html_page(&scores, seeds, env!("CARGO_PKG_VERSION"));
+    let html = arena::html_page(&scores, seeds, version());
     fs::write(&path, html).map_err(Failure::writing(path.display()))?;
     io::stdout().lock().write_all(page.as_bytes()).map_err(Failure::writing("standard output"))?;
     Ok(ExitCode::from(u8::from(failures > 0)))

@@ -314,11 +314,11 @@ fn place(sweep: &Sweep, scenario: usize, points: &[(usize, usize)], comparison: 
     let replaced = |parameter: usize| comparison.replaces(parameter);
     let mut words = Vec::new();
     if plan.scenarios.len() > 1 {
-        words.push(plan.scenarios[scenario].name.clone());
+        words.push(sweep.scenario_name(scenario).to_owned());
     }
     match points {
         [(left, _)] => {
-            let values = plan.values(*left);
+            let values = plan.shown(*left, &replaced);
             for (i, parameter) in plan.parameters.iter().enumerate().filter(|(i, _)| !replaced(*i)) {
                 words.push(format!("{} {}", parameter.name, values[i]));
             }
@@ -340,7 +340,7 @@ impl Comparison {
                     add(metric.clone());
                 }
                 if let Some(scenario) = scenario {
-                    add(sweep.plan.scenarios[*scenario].name.clone());
+                    add(sweep.scenario_name(*scenario).to_owned());
                 }
                 for (parameter, value) in at {
                     add(format!("{} {value}", sweep.plan.parameters[*parameter].name));

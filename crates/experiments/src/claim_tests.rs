@@ -1,27 +1,11 @@
 //! Verdicts of made-up values.
 
 use super::{Found, Judged, Verdict, verdicts};
-use crate::plan::{Plan, PlanFiles};
 use crate::record::Record;
 use crate::results::Results;
-use crate::runs::{OpenError, Sources, Sweep};
-use pathweave_algorithms::Registry;
+use crate::runs::Sweep;
+use crate::testing;
 use pathweave_lab::results::Status;
-use pathweave_lab::scenario::{Document, builtin};
-
-struct BuiltIn;
-
-impl PlanFiles for BuiltIn {
-    fn read(&self, name: &str) -> Result<String, String> {
-        Err(format!("there is no {name}"))
-    }
-}
-
-impl Sources for BuiltIn {
-    fn open(&self, name: &str) -> Result<Document, OpenError> {
-        builtin(name).ok_or_else(|| OpenError::Unreadable("a built-in scenario".into()))
-    }
-}
 
 /// A plan with two schedulers, three buffers and a value that is left open, and this comparison.
 fn sweep(comparison: &str) -> Sweep {
@@ -52,8 +36,7 @@ right = "blest"
 {comparison}
 "#
     );
-    let plan = Plan::parse("made-up.toml", &text, false, &BuiltIn).unwrap_or_else(|e| panic!("{e}"));
-    Sweep::new(plan, &Registry::builtin(), &BuiltIn).unwrap_or_else(|e| panic!("{e}"))
+    testing::sweep(&text)
 }
 
 /// The verdict where a run has the goodput that `goodput` says for scheduler, buffer, send buffer and seed.
@@ -72,17 +55,7 @@ fn judge<T>(comparison: &str, goodput: impl Fn(&str, f64, &str, f64) -> f64, tel
         let values = sweep.plan.values(cell.point);
         let buffer = values[0].parse().expect("a buffer is a number");
         let value = goodput(&sweep.variants[cell.variant].name, buffer, values[1], seed as f64);
-        Record {
-            run,
-            scenario: String::new(),
-            point: Default::default(),
-            variant: String::new(),
-            seed,
-            status: Status::Completed,
-            reason: None,
-            digest: String::new(),
-            metrics: [("goodput_mbps".to_owned(), value)].into(),
-        }
+        testing::record(&sweep, run, Status::Completed, value)
     };
     let records: Vec<Record> = (0..sweep.len()).map(record).collect();
     let results = Results::new(&sweep, &records);

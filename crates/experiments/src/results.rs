@@ -22,23 +22,52 @@ pub struct Results {
     pub failures: usize,
     /// How many runs there are.
     pub runs: usize,
+    /// How many runs the sweep has.
+    pub planned: usize,
+    /// The variants that have planned runs, but no run yet.
+    pub not_begun: Vec<String>,
+    /// The variants with failed runs, and how many each has.
+    pub failed: Vec<(String, usize)>,
+    /// The schedulers with stalled runs, and how many each has. Plain TCP that stalls is a result.
+    pub stalled: Vec<(String, usize)>,
 }
 
 impl Results {
     /// From the records, which may be in any order.
     pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
-        let mut results = Results { cells: BTreeMap::new(), problems: Vec::new(), failures: 0, runs: records.len() };
         let mut sorted: Vec<&Record> = records.iter().collect();
         sorted.sort_by_key(|r| r.run);
-        for record in sorted {
+        let of = |r: &&Record| sweep.run(r.run).0.variant;
+        let is_plain_tcp = |v: usize| matches!(sweep.variants[v].run, What::PlainTcp(_));
+        let counted = |status: Status, counts: &dyn Fn(usize) -> bool| {
+            let with = |v: usize| sorted.iter().filter(|r| r.status == status && of(r) == v).count();
+            let named =
+                (0..sweep.variants.len()).filter(|v| counts(*v)).map(|v| (sweep.variants[v].name.clone(), with(v)));
+            named.filter(|(_, n)| *n > 0).collect()
+        };
+        let planned = |v: &usize| sweep.cells.iter().any(|c| c.variant == *v);
+        let has_run = |v: &usize| sorted.iter().any(|r| of(r) == *v);
+        let not_begun = (0..sweep.variants.len()).filter(|v| planned(v) && !has_run(v));
+        let mut results = Results {
+            cells: BTreeMap::new(),
+            problems: Vec::new(),
+            failures: 0,
+            runs: records.len(),
+            planned: sweep.len(),
+            not_begun: not_begun.map(|v| sweep.variants[v].name.clone()).collect(),
+            failed: counted(Status::Failed, &|_| true),
+            stalled: counted(Status::Stalled, &|v| !is_plain_tcp(v)),
+        };
+        for record in sorted.iter().copied() {
             let (cell, seed) = sweep.run(record.run);
             if record.status != Status::Completed {
-                let plain_tcp = matches!(sweep.variants[cell.variant].run, What::PlainTcp(_));
-                results.failures += usize::from(record.status == Status::Failed || !plain_tcp);
+                results.failures += usize::from(record.status == Status::Failed || !is_plain_tcp(cell.variant));
                 let how = if record.status == Status::Stalled { "stalled" } else { "failed" };
-                let point: String = record.point.iter().map(|(name, value)| format!(", {name} {value}")).collect();
+                let names = sweep.plan.parameters.iter().map(|p| p.name.as_str());
+                let values = names.zip(sweep.plan.shown(cell.point, &|_| false));
+                let point: String = values.map(|(name, value)| format!(", {name} {value}")).collect();
                 let reason = record.reason.as_deref().unwrap_or("no reason given");
-                let Record { scenario, variant, .. } = record;
+                let (scenario, variant) = (sweep.scenario_name(cell.scenario), &record.variant);
                 results.problems.push(format!("{scenario}{point}, {variant}, seed {seed}: {how}: {reason}"));
             }
             if record.status != Status::Failed {
@@ -91,9 +120,10 @@ impl Results {
                 if share <= 1.0 + tolerance {
                     continue;
                 }
-                let names = sweep.plan.parameters.iter().map(|p| p.name.as_str()).zip(sweep.plan.values(*point));
+                let names =
+                    sweep.plan.parameters.iter().map(|p| p.name.as_str()).zip(sweep.plan.shown(*point, &|_| false));
                 let point: String = names.map(|(name, value)| format!(", {name} {value}")).collect();
-                let (scenario, variant) = (&sweep.plan.scenarios[*scenario].name, &sweep.variants[*variant].name);
+                let (scenario, variant) = (sweep.scenario_name(*scenario), &sweep.variants[*variant].name);
                 over.push(format!("{scenario}{point}, {variant}, seed {seed}: {share:.4} of the bound"));
             }
         }

@@ -107,6 +107,17 @@ impl Sweep {
         (0..self.variants.len()).filter(|v| matches!(self.variants[*v].run, What::PlainTcp(_)))
     }
 
+    /// A scenario's name for people: the plan's if the plan gives one, else the `name` in the scenario's file.
+    pub fn scenario_name(&self, scenario: usize) -> &str {
+        let from = &self.plan.scenarios[scenario];
+        let own = |s: usize| self.cells.iter().find(|c| c.scenario == s).map(|c| c.data.name.as_str());
+        let mut others = (0..self.plan.scenarios.len()).filter(|s| *s != scenario);
+        match own(scenario) {
+            Some(name) if from.name == from.from && others.all(|s| own(s) != Some(name)) => name,
+            _ => &from.name,
+        }
+    }
+
     /// How many runs there are. They are numbered by cell, then by seed.
     pub fn len(&self) -> usize {
         self.cells.len() * self.seeds()

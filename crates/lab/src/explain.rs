@@ -7,7 +7,7 @@ use crate::run::RunError;
 use crate::scenario::{Document, Files, Scenario, Variant};
 use crate::sim::{Noted, Simulation};
 use pathweave_algorithms::Registry;
-use pathweave_proto::connection::{Carried, Decided, Given, Happening, Kinds, ScheduleError};
+use pathweave_proto::connection::{Carried, Decided, Given, Happening, HeldBy, Kinds, ScheduleError};
 use pathweave_proto::scheduler::{BlockedBy, ClippedBy, Decision, Reason, SubflowView, WindowUse};
 use pathweave_proto::{DataSeq, SubflowId, SubflowSet};
 use pathweave_units::{Duration, Instant};
@@ -403,7 +403,7 @@ fn decision(decided: Decided, named: &impl Fn(SubflowId) -> Named) -> What {
         reason: reason_entry(reason),
         outcome: match carried {
             Carried::Assigned(g) => Outcome::Assigned(given(g)),
-            Carried::HeldBack(by) => Outcome::HeldBack { by: clip(by) },
+            Carried::HeldBack(by) => Outcome::HeldBack { by: keeper(by) },
             Carried::Delegated => Outcome::Delegated,
             Carried::Waiting => Outcome::Waiting,
             Carried::Replaced { error, by } => Outcome::Replaced { why: why(error), by: by.map(given) },
@@ -446,6 +446,14 @@ fn clip(by: ClippedBy) -> &'static str {
         ClippedBy::SendBuffer => "send buffer of the subflow",
         ClippedBy::SendWindow => "send window",
         ClippedBy::Data => "end of the data",
+    }
+}
+
+fn keeper(by: HeldBy) -> &'static str {
+    match by {
+        HeldBy::Nagle => "Nagle's rule",
+        HeldBy::Cork => "the application, which has more to come,",
+        HeldBy::SillyWindow => "avoidance of silly windows",
     }
 }
 

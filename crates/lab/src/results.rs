@@ -158,18 +158,25 @@ pub struct Delays {
 }
 
 /// Where the measured time went at the measured connections' senders, seconds, sampled every two milliseconds. Times of several
-/// measured connections are added. `no_data`, `window_full`, `congestion_windows_full`, `scheduler_waits` and `sending` share the
-/// time among them: they add up to it. The lists by path are times of their own.
+/// measured connections are added. All but the lists by path share the time among them: they add up to it ([`TimeSpent::total_s`]). The lists
+/// by path are times of their own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeSpent {
     /// The application had nothing to send, or the connection was not set up yet.
     pub no_data_s: f64,
-    /// Some subflow had room in its congestion window, and the shared window (the peer's receive buffer) was full.
+    /// Some subflow had room in its congestion window, and the shared window (the peer's receive buffer) was full, or had no room for
+    /// a whole segment (avoidance of silly windows).
     pub window_full_s: f64,
     /// Every subflow's congestion window was full: the paths were busy.
     pub congestion_windows_full_s: f64,
     /// Data, room in a congestion window and room in the shared window were there, and the scheduler waited.
     pub scheduler_waits_s: f64,
+    /// Data and room were there, and Nagle's rule (setting `nagle`), or an application that has more to come, kept a short segment.
+    #[serde(default)]
+    pub nagle_s: f64,
+    /// A paced segment waited for its time (setting `pacing`).
+    #[serde(default)]
+    pub pacing_s: f64,
     /// None of these: data was on its way out.
     pub sending_s: f64,
     /// By path: the shared window was full, and the first missing byte was on this path.
@@ -180,6 +187,15 @@ pub struct TimeSpent {
     pub slow_start_by_path_s: Vec<f64>,
     /// By path: its subflow repaired losses, in fast recovery or after a timeout.
     pub recovery_by_path_s: Vec<f64>,
+}
+
+impl TimeSpent {
+    /// The measured time.
+    pub fn total_s(&self) -> f64 {
+        let windows = self.window_full_s + self.congestion_windows_full_s;
+        let kept = self.scheduler_waits_s + self.nagle_s + self.pacing_s;
+        self.no_data_s + windows + kept + self.sending_s
+    }
 }
 
 /// One connection of a scenario.
@@ -310,6 +326,9 @@ pub struct LinkSeries {
 pub struct Manifest {
     /// Pathweave's version.
     pub version: String,
+    /// The commit of the sources, where the program knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// Hash of the scenario as it was run, overrides included, 32 hexadecimal digits.
     pub scenario_hash: String,
     /// Every setting that was overridden, as written.
@@ -319,4 +338,14 @@ pub struct Manifest {
     /// The scenario as it was run, overrides and scheduler included: a scenario file that gives the same run again.
     #[serde(default)]
     pub scenario: String,
+}
+
+impl Manifest {
+    /// Version and commit, for people: `0.1.0 (3c35406)`.
+    pub fn program(&self) -> String {
+        match &self.commit {
+            Some(commit) => format!("{} ({commit})", self.version),
+            None => self.version.clone(),
+        }
+    }
 }

@@ -108,6 +108,7 @@ fn manifest(
         scenario.hash(files).map_err(|(place, message)| RunError::Build(BuildError { place, message }))?;
     Ok(Manifest {
         version: env!("CARGO_PKG_VERSION").into(),
+        commit: None,
         scenario_hash,
         overrides: document.overrides().iter().cloned().collect(),
         scheduler_parameters: parameters.unwrap_or_default(),

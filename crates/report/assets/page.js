@@ -124,7 +124,7 @@
   }
 
   // ---- where the time went ----
-  const PART_INKS = ["t0", "t1", "t2", "t3", "t4"];
+  const PART_INKS = ["t0", "t1", "t2", "t3", "t4", "t5", "t6"];
   function why(index, box) {
     const scenario = data.scenarios[index], state = states[index];
     const wanted = [...new Set([state.chosen, scenario.best])].filter(i => i != null && scenario.rows[i]);
@@ -152,7 +152,7 @@
     });
     const key = make("ul", { class: "key" });
     const row = scenario.rows[state.chosen];
-    row.parts.forEach(([name, seconds], p) => key.append(make("li", { class: PART_INKS[p] }, make("span", { class: "swatch" }), `${name} ${digits(seconds)} s`)));
+    row.parts.forEach(([name, seconds], p) => (p < 5 || seconds > 0) && key.append(make("li", { class: PART_INKS[p] }, make("span", { class: "swatch" }), `${name} ${digits(seconds)} s`)));
     const table = make("table", {}, make("thead", {}, make("tr", {}, ...["Path, s a run", "slow start", "repairing losses", "blocked the receiver", "filled the window"].map((t, i) => make("th", i ? {} : { class: "who" }, t)))));
     const body = make("tbody");
     row.by_path.forEach((list, p) => body.append(make("tr", {}, make("th", { class: "who", scope: "row" }, scenario.paths[p]), ...list.map(x => make("td", {}, digits(x))))));

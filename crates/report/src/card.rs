@@ -2,6 +2,7 @@
 
 use crate::document::html;
 use crate::table::many_in_words;
+use crate::units::readable;
 use pathweave_lab::scenario::{Connection, Link, Scenario};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,8 +20,23 @@ pub struct About {
     pub command: String,
     /// The explanation page that is written beside the page, if there is one.
     pub explanation: Option<ExplanationLink>,
+    /// How its runs are made again, if a command can do that.
+    pub again: Option<Again>,
     /// Its card, as HTML.
     card: String,
+}
+
+/// A command that makes the runs again from a file that the page holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Again {
+    /// The command, for a shell; empty if there is none.
+    pub command: String,
+    /// The scenario's file name in the command.
+    pub file: String,
+    /// The file's text.
+    pub text: String,
+    /// The traces that the file names, which the page does not hold.
+    pub traces: Vec<String>,
 }
 
 /// A page of `pathweave explain` beside the report.
@@ -170,44 +186,6 @@ fn connection_facts(connection: &Connection, scenario: &Scenario) -> String {
     parts.join("; ")
 }
 
-/// A setting's value for people: `25 Mbit/s` for `25Mbps`.
-fn readable(key: &str, value: &str) -> String {
-    let spaced = |text: &str| {
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let (number, unit) = text.split_at(end);
-        let unit = match unit.trim() {
-            "Mbps" => "Mbit/s",
-            "kbps" => "kbit/s",
-            "Gbps" => "Gbit/s",
-            "bps" => "bit/s",
-            other => other,
-        };
-        if number.is_empty() || unit.is_empty() { text.to_owned() } else { format!("{number} {unit}") }
-    };
-    match key {
-        "loss" | "duplicate" | "corrupt" => match value.parse::<f64>() {
-            Ok(0.0) => "none".into(),
-            Ok(p) => format!("{} %", (p * 1e8).round() / 1e6),
-            Err(_) => value.into(),
-        },
-        _ if value.starts_with("token-bucket:") => {
-            let part = |name: &str| value.split(':').find_map(|p| p.strip_prefix(name)).map(spaced).unwrap_or_default();
-            format!("{}, bucket of {}", part("rate="), part("burst="))
-        }
-        _ => match value.split_once(':') {
-            // `kind:part=value:part=value`: the kind, and the values with their names.
-            Some((kind, parts)) => {
-                let parts = parts.split(':').map(|p| match p.split_once('=') {
-                    Some((name, value)) => format!("{} {}", name.replace('_', " "), spaced(value)),
-                    None => p.to_owned(),
-                });
-                format!("{kind} ({})", parts.collect::<Vec<_>>().join(", "))
-            }
-            None => spaced(value),
-        },
-    }
-}
-
 /// The drawing of the topology: nodes from left to right by their distance from the first client, and the links between
 /// them.
 fn topology(scenario: &Scenario) -> String {
@@ -302,18 +280,4 @@ fn label(link: &Link) -> String {
         None => readable("rate", &rate),
     };
     format!("{base}: {rate}, {}", readable("delay", &link.settings.delay.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_written_for_people() {
-        assert_eq!(readable("rate", "25Mbps"), "25 Mbit/s");
-        assert_eq!(readable("loss", "0.01"), "1 %");
-        assert_eq!(readable("loss", "0"), "none");
-        assert_eq!(readable("queue", "100packets"), "100 packets");
-        assert_eq!(readable("rate", "token-bucket:rate=8Mbps:burst=3028B"), "8 Mbit/s, bucket of 3028 B");
-    }
 }

@@ -110,7 +110,7 @@ pub(crate) fn csp_source(inline: &str) -> String {
     format!("'sha256-{}'", base64(&Sha256::digest(inline.as_bytes())))
 }
 
-fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for chunk in bytes.chunks(3) {

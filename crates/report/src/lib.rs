@@ -6,6 +6,7 @@
 //! [`timeline`](timeline()) and [`explain_page`](explain_page()) show the decisions of one run in the same two ways, and
 //! [`emulation_page`](emulation_page()) what a network carried in real time.
 
+mod again;
 mod card;
 mod data;
 mod document;
@@ -18,10 +19,11 @@ mod statistics;
 mod summary;
 mod table;
 mod timeline;
+mod units;
 mod validation;
 mod verdict;
 
-pub use card::{About, ExplanationLink};
+pub use card::{About, Again, ExplanationLink};
 pub use document::figure_page;
 pub use document::html;
 pub use emulation_page::{EmulatedPath, EmulatedWay, Emulation, emulation_page};

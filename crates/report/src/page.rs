@@ -2,6 +2,7 @@
 //!
 //! The tables, the verdicts and the manifest are plain HTML; a script draws the plots from the embedded data.
 
+use crate::again;
 use crate::card::About;
 use crate::data::Data;
 use crate::document::html;
@@ -12,7 +13,6 @@ use crate::summary::{Comparison, Standing, Summary};
 use crate::table::percentages;
 use crate::verdict::verdict;
 use pathweave_lab::results::{RunResult, Status};
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const PAGE_JS: &str = include_str!("../assets/page.js");
@@ -38,8 +38,8 @@ pub fn page(results: &[RunResult], about: &[About], against: Option<&str>, why: 
         out.push_str("<p>There are no runs.</p>\n");
     }
     out.push_str("</main>\n");
-    let version = results.first().map_or("", |r| &r.manifest.version);
-    document(&Document { title: &title, body: &out, version, data: &data, script: PAGE_JS })
+    let version = results.first().map(|r| r.manifest.program()).unwrap_or_default();
+    document(&Document { title: &title, body: &out, version: &version, data: &data, script: PAGE_JS })
 }
 
 fn header(out: &mut String, comparisons: &[Comparison]) {
@@ -97,7 +97,7 @@ fn section(out: &mut String, i: usize, comparison: &Comparison, results: &[RunRe
     numbers(out, comparison);
     out.push_str("</div>\n");
     problems(out, &runs);
-    manifest(out, &runs, about);
+    again::card(out, &runs, about);
     out.push_str("</section>\n");
 }
 
@@ -249,39 +249,4 @@ fn problems(out: &mut String, runs: &[&RunResult]) {
         let _ = write!(out, "<li>{}, seed {}: {how}: {}</li>", html(&r.scheduler), r.seed, html(reason));
     }
     out.push_str("</ul></div>\n");
-}
-
-fn manifest(out: &mut String, runs: &[&RunResult], about: Option<&About>) {
-    let Some(first) = runs.first() else { return };
-    out.push_str("<details class=\"card\"><summary><h3>How to make these runs again</h3></summary><dl>");
-    let mut entry = |name: &str, value: &str| {
-        let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", html(name), html(value));
-    };
-    if let Some(About { source, .. }) = about.filter(|a| !a.source.is_empty()) {
-        entry("Scenario from", source);
-    }
-    entry("Version", &first.manifest.version);
-    for (name, value) in &first.manifest.overrides {
-        entry("Override", &format!("{name} = {value}"));
-    }
-    let mut parameters: BTreeMap<&str, String> = BTreeMap::new();
-    for r in runs.iter().filter(|r| r.plain_tcp.is_none() && !r.manifest.scheduler_parameters.is_empty()) {
-        let list = r.manifest.scheduler_parameters.iter().map(|(k, v)| format!("{k} = {v}")).collect::<Vec<_>>();
-        parameters.insert(&r.scheduler, list.join(", "));
-    }
-    for (scheduler, list) in parameters {
-        entry(&format!("Parameters of {scheduler}"), &list);
-    }
-    out.push_str("</dl><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Digests\"><table><thead><tr><th class=\"who\">Scheduler</th><th>Seed</th><th>Digest</th><th>Scenario hash</th></tr></thead><tbody>");
-    for r in runs {
-        let _ = write!(
-            out,
-            "<tr><th scope=\"row\" class=\"who\">{}</th><td>{}</td><td><code>{}</code></td><td><code>{}</code></td></tr>",
-            html(&r.scheduler),
-            r.seed,
-            html(&r.digest),
-            html(&r.manifest.scenario_hash)
-        );
-    }
-    out.push_str("</tbody></table></div></details>\n");
 }

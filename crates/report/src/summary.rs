@@ -244,7 +244,7 @@ fn mean(values: &[f64]) -> f64 {
 
 /// The measured time of a run: its parts add up to it.
 pub(crate) fn measured_s(time: &TimeSpent) -> f64 {
-    time.no_data_s + time.window_full_s + time.congestion_windows_full_s + time.scheduler_waits_s + time.sending_s
+    time.total_s()
 }
 
 /// The mean of each part over the runs.
@@ -257,6 +257,8 @@ fn mean_time(runs: &[&RunResult], paths: usize) -> TimeSpent {
         window_full_s: part(&|t| t.window_full_s),
         congestion_windows_full_s: part(&|t| t.congestion_windows_full_s),
         scheduler_waits_s: part(&|t| t.scheduler_waits_s),
+        nagle_s: part(&|t| t.nagle_s),
+        pacing_s: part(&|t| t.pacing_s),
         sending_s: part(&|t| t.sending_s),
         window_full_by_path_s: list(|t| &t.window_full_by_path_s),
         blocked_by_path_s: list(|t| &t.blocked_by_path_s),

@@ -89,7 +89,7 @@ pub(crate) fn outcome_text(verdict: &Verdict, outcome: &Outcome) -> Option<Strin
             let by = g.clipped_by.map_or(String::new(), |by| format!(", clipped by the {by}"));
             (!whole).then(|| format!("carried out: {}{by}", data(g.range)))
         }
-        Outcome::HeldBack { by } => Some(format!("held back: a short segment at the {by}")),
+        Outcome::HeldBack { by } => Some(format!("held back: {by} keeps a short segment")),
         Outcome::Delegated => Some("when all packets of this instant have been taken".into()),
         Outcome::Waiting => None,
         Outcome::Replaced { why, by } => {

@@ -304,6 +304,14 @@ pub(crate) fn culprit(comparison: &Comparison, summary: &Summary) -> Option<Stri
             time.scheduler_waits_s,
             Some(format!("The scheduler waited for {} although it could send.", of(time.scheduler_waits_s))),
         ),
+        (
+            time.nagle_s,
+            Some(format!(
+                "Nagle's rule kept a short segment for {} (connection.nagle=false switches it off).",
+                of(time.nagle_s)
+            )),
+        ),
+        (time.pacing_s, Some(format!("Paced segments waited for their time for {}.", of(time.pacing_s)))),
         (time.no_data_s, Some(format!("There was nothing to send for {}.", of(time.no_data_s)))),
     ];
     let main = candidates.into_iter().filter(|(s, _)| *s >= TELLING * all).max_by(|a, b| a.0.total_cmp(&b.0));
@@ -385,6 +393,8 @@ pub(crate) fn shares(comparison: &Comparison, summary: &Summary) -> Vec<Part> {
         part("scheduler waits", time.scheduler_waits_s, None),
         part("last data on its way", time.sending_s, None),
         part("nothing to send", time.no_data_s, None),
+        part("Nagle's rule", time.nagle_s, None),
+        part("pacing", time.pacing_s, None),
     ]
 }
 

@@ -2,6 +2,7 @@
 //! possible.
 
 use crate::failure::{Failure, caught};
+use crate::made_by::COMMIT;
 use crate::plan::Plan;
 use pathweave_algorithms::Registry;
 use pathweave_lab::benefit::aggregation_benefit;
@@ -136,6 +137,7 @@ impl Lines<'_> {
         let singles: Vec<f64> = baselines.filter(|r| !r.is_on_backup()).map(|r| r.metrics.goodput_mbps).collect();
         let Some(result) = &mut self.results[i] else { return };
         result.metrics.aggregation_benefit = aggregation_benefit(result.metrics.goodput_mbps, &singles);
+        result.manifest.commit = COMMIT.map(str::to_owned);
         let (Some(out), None) = (&mut self.out, &self.error) else { return };
         let line = serde_json::to_vec(result).map_err(io::Error::from);
         let written = line.and_then(|mut line| {

@@ -1,6 +1,7 @@
 //! The decisions of one run of an opened scenario, for `pathweave explain`.
 
 use crate::failure::Failure;
+use crate::made_by::version;
 use crate::plan::Traces;
 use crate::plan::{Source, check};
 use pathweave_algorithms::Registry;
@@ -39,8 +40,9 @@ pub fn explanation(source: &Source, what: &Explained<'_>, registry: &Registry) -
     let mut traces = Traces::new(folder.as_deref());
     traces.load(&scenario).map_err(|(name, reason)| document.trace_error(&name, &reason))?;
     check(&scenario, document, registry, &traces)?;
-    let explanation = explain(document, &variant, what.seed, (from, to), registry, &traces)
+    let mut explanation = explain(document, &variant, what.seed, (from, to), registry, &traces)
         .map_err(|e| Failure::Input(e.to_string()))?;
+    explanation.version = version().into();
     if !explanation.entries.iter().any(|e| e.what.is_decision()) {
         return Err(Failure::Input(nothing(&explanation)));
     }

@@ -7,6 +7,7 @@
 mod execute;
 mod explain;
 mod failure;
+mod made_by;
 mod plan;
 mod report;
 mod sweep;
@@ -17,6 +18,7 @@ pub use execute::{NoWatch, Outcome, Watch, execute, spread};
 pub use explain::{Explained, explanation};
 pub use failure::Failure;
 pub use failure::{SchedulerFault, caught, remember_places};
+pub use made_by::{COMMIT, version};
 pub use plan::Traces;
 pub use plan::{DEFAULT_SCENARIO, Plan, Request, Source, TELLING, check, chosen, open, plans};
 pub use report::write_pages;

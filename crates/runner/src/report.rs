@@ -1,12 +1,13 @@
 //! The page of a comparison, and the explanation page beside it.
 
 use crate::failure::Failure;
+use crate::made_by::version;
 use crate::plan::Plan;
 use pathweave_algorithms::Registry;
 use pathweave_lab::explain::explain;
 use pathweave_lab::results::{RunResult, Status};
 use pathweave_lab::scenario::{Scenario, Variant};
-use pathweave_report::{About, Comparison, ExplanationLink, explain_page, explained, page};
+use pathweave_report::{About, Again, Comparison, ExplanationLink, explain_page, explained, page};
 use pathweave_units::{Duration, Instant};
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,7 @@ pub fn write_pages(
         let Some((_, scenario)) = plan.variants.first() else { continue };
         let mut known = About::of(scenario);
         known.command = command(plan, scenario);
+        known.again = again(plan, (against, why), registry);
         let comparison = Comparison::of(&plan.name, results, against);
         let scheduler = explained(&comparison, why).map(|row| row.scheduler.as_str());
         if let Some((file, link, text)) = scheduler.and_then(|name| explanation(path, plan, name, results, registry)) {
@@ -57,6 +59,36 @@ fn command(plan: &Plan, scenario: &Scenario) -> String {
     words.join(" ")
 }
 
+/// The scenario as it was run, whatever ran on it, and the command that makes the plan's runs again from that, if there is one.
+fn again(plan: &Plan, (against, why): (Option<&str>, Option<&str>), registry: &Registry) -> Option<Again> {
+    let scenario = plan.document.scenario(registry, &Variant::AsWritten).ok()?;
+    let file = format!("{}.toml", clean(&plan.name));
+    let traces = scenario.trace_files().into_iter().map(str::to_owned).collect();
+    let text = scenario.to_toml();
+    let (mut list, mut can_be_named) = (Vec::new(), true);
+    for (variant, _) in &plan.variants {
+        if let Variant::Scheduler(spec) = variant {
+            can_be_named &= spec.check(&Registry::builtin()).is_ok();
+            list.push(variant.label());
+        }
+    }
+    // The command makes the seeds 1 to N, and knows no schedulers but the built-in ones.
+    let count = plan.seeds.len() as u64;
+    if !can_be_named || plan.seeds.iter().copied().ne(1..=count) {
+        return Some(Again { command: String::new(), file, text, traces });
+    }
+    let mut words = vec![format!("pathweave compare {file} --schedulers {} --seeds {count}", quoted(&list.join(",")))];
+    words.extend(against.map(|name| format!("--against {}", quoted(name))));
+    words.extend(why.map(|name| format!("--why {}", quoted(name))));
+    words.push("--report again.html".into());
+    Some(Again { command: words.join(" "), file, text, traces })
+}
+
+/// Text as a part of a file's name.
+fn clean(text: &str) -> String {
+    text.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "-")
+}
+
 /// Quotes a word for a shell, if a character in it could mean something to the shell.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,%+".contains(c);
@@ -80,11 +112,11 @@ fn explanation(
     }
     let from = Instant::ZERO + scenario.measure_from;
     let to = (from + EXPLAINED).min(Instant::ZERO + scenario.duration);
-    let explanation = explain(&plan.document, variant, seed, (from, to), registry, &plan.traces).ok()?;
+    let mut explanation = explain(&plan.document, variant, seed, (from, to), registry, &plan.traces).ok()?;
+    explanation.version = version().into();
     if !explanation.entries.iter().any(|e| e.what.is_decision()) {
         return None;
     }
-    let clean = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "-");
     let stem = page.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let name = format!("{stem}-{}-{}.html", clean(&plan.name), clean(scheduler));
     let link = ExplanationLink {

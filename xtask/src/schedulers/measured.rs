@@ -9,7 +9,7 @@ use std::fs;
 /// A scheduler that is this far above or below the median one shines or fails.
 const MARGIN: f64 = 0.05;
 /// Goodputs that differ by less than this count as level, whatever their intervals.
-pub(super) const LEVEL: f64 = 0.01;
+const LEVEL: f64 = 0.01;
 
 /// One line of a table of results.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +79,21 @@ impl Results {
 
     pub(super) fn best_path(&self) -> f64 {
         self.lines.iter().filter(|l| l.name.starts_with("tcp-path")).map(|l| l.goodput).fold(0.0, f64::max)
+    }
+}
+
+impl Results {
+    /// The schedulers to take, and those to avoid; `None` if there are none. A scheduler that is level with the best is never among those to
+    /// avoid. If the best delivers less than plain TCP, the advice says so.
+    pub(super) fn advice(&self) -> Option<(String, String)> {
+        let first = self.multipath().next()?;
+        let reach = (first.goodput - first.margin).min(first.goodput * (1.0 - LEVEL));
+        let is_level = move |l: &&Line| l.goodput + l.margin >= reach;
+        let best = best_names(self.multipath().filter(is_level), self.multipath().count());
+        let none = if first.goodput < self.best_path() { "none reaches plain TCP; " } else { "" };
+        let fails = |l: &&Line| self.place(&l.name).is_some_and(|p| p.fails());
+        let avoid = names(self.multipath().filter(|l| fails(l) && !is_level(l)));
+        Some((format!("{none}{best}"), avoid))
     }
 }
 
@@ -194,6 +209,29 @@ pub(super) fn best_names<'a>(lines: impl Iterator<Item = &'a Line> + Clone, coun
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn results(lines: &[(&str, f64, f64)]) -> Results {
+        let best = lines.iter().filter(|l| l.0.starts_with("tcp")).map(|l| l.1).fold(0.0, f64::max);
+        let line = |(name, goodput, margin): &(&str, f64, f64)| Line {
+            name: (*name).into(),
+            goodput: *goodput,
+            shown: format!("{goodput:.2}"),
+            margin: *margin,
+            benefit: goodput / best - 1.0,
+            out_of_order: "0".into(),
+        };
+        Results { scenario: "s".into(), about: String::new(), lines: lines.iter().map(line).collect() }
+    }
+
+    #[test]
+    fn what_is_level_with_the_best_is_not_to_be_avoided() {
+        let level = results(&[("tcp-path0", 2.78, 0.05), ("a", 2.67, 0.05), ("b", 2.66, 0.05), ("c", 2.08, 0.09)]);
+        let (best, avoid) = level.advice().expect("there are schedulers");
+        assert_eq!(best, "none reaches plain TCP; 2 of 3 are level, as [a](a.md) 2.67, [b](b.md) 2.66");
+        assert_eq!(avoid, "[c](c.md) 2.08");
+        let apart = results(&[("a", 3.0, 0.05), ("tcp-path0", 2.78, 0.05), ("b", 2.66, 0.05), ("c", 2.5, 0.05)]);
+        assert_eq!(apart.advice(), Some(("[a](a.md) 3.00".into(), "[b](b.md) 2.66, [c](c.md) 2.50".into())));
+    }
 
     #[test]
     fn lines_of_results() {

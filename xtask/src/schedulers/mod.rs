@@ -10,7 +10,7 @@ mod measured;
 use crate::results::{build, pathweave};
 use crate::run::{capture, root};
 use documentation::{Doc, SECTIONS, SOURCES, linked, linked_modules, module_doc};
-use measured::{LEVEL, Line, Place, Results, best_names, measured, names, results};
+use measured::{Place, Results, measured, results};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -173,23 +173,18 @@ fn cell(text: &str) -> String {
 fn overview(schedulers: &[Value], results: &[Results]) -> String {
     let mut out = String::from(
         "# Schedulers\n\n## Which scheduler for which network\n\nFrom [the results](../results/), by goodput in Mbit/s. Level with the \
-         best: all whose 95 % interval reaches the first one's, or that are within 1 % of it. To avoid: those that deliver less than plain TCP on the best path, or 5 % \
-         less than the median scheduler.\n\n| network | best path alone | median | the best | to avoid |\n|---|---|---|---|---|\n",
+         best: all whose 95 % interval reaches the first one's, or that are within 1 % of it. To avoid: those of the others that deliver less than plain TCP on the \
+         best path, or 5 % less than the median scheduler.\n\n| network | best path alone | median | the best | to avoid |\n|---|---|---|---|---|\n",
     );
     for r in results {
-        let Some(first) = r.multipath().next() else { continue };
-        let reach = (first.goodput - first.margin).min(first.goodput * (1.0 - LEVEL));
-        let best = r.multipath().filter(|l| l.goodput + l.margin >= reach);
-        let fails = |l: &&Line| r.place(&l.name).is_some_and(|p| p.fails());
+        let Some((best, avoid)) = r.advice() else { continue };
+        let about = cell(&r.about);
         let _ = writeln!(
             out,
-            "| **{}**: {} | {:.2} | {:.2} | {} | {} |",
+            "| **{}**: {about} | {:.2} | {:.2} | {best} | {avoid} |",
             r.scenario,
-            cell(&r.about),
             r.best_path(),
-            r.median(),
-            best_names(best, r.multipath().count()),
-            names(r.multipath().filter(fails))
+            r.median()
         );
     }
     out.push_str("\n## All\n\n| name | what it does | shines on | fails on | from |\n|---|---|---|---|---|\n");

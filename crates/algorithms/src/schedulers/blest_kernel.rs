@@ -218,7 +218,7 @@ impl Scheduler for BlestKernel {
 
     fn decide(&mut self, view: &View<'_>) -> Decision {
         self.record(view);
-        let Some(s) = minrtt::pick_outside_loss(view) else { return Decision::no_space() };
+        let Some(s) = minrtt::pick_outside_loss(view) else { return minrtt::none_outside_loss() };
         let f = faster(view, s);
         let segments = if f.is_some() { 1 } else { s.window_space() };
         let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
@@ -404,7 +404,7 @@ mod tests {
         bench.map.append(1000);
         bench.sub(1).window.phase = Phase::Loss;
         let mut scheduler = BlestKernel::new(1.2);
-        assert_eq!(bench.decide(&mut scheduler), Decision::no_space());
+        assert_eq!(bench.decide(&mut scheduler), minrtt::none_outside_loss());
         bench.event(&mut scheduler, &blocked(0));
         assert!(!scheduler.blocked, "nor can it be blocked");
     }

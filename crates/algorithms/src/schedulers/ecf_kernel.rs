@@ -90,7 +90,7 @@ impl EcfKernel {
 
 impl Scheduler for EcfKernel {
     fn decide(&mut self, view: &View<'_>) -> Decision {
-        let Some(s) = minrtt::pick_outside_loss(view) else { return Decision::no_space() };
+        let Some(s) = minrtt::pick_outside_loss(view) else { return minrtt::none_outside_loss() };
         let f = fastest(view).filter(|f| f.id != s.id && s.rtt.smoothed.is_some());
         let segments = if f.is_some() { 1 } else { s.window_space() };
         let Some(range) = view.next_for(s, segments) else { return Decision::nothing_to_send() };
@@ -204,6 +204,6 @@ mod tests {
         assert_eq!(bench.run(&mut port()), [(1, 0..5)]);
         bench.sub(1).window.phase = Phase::Loss;
         bench.map.append(1000);
-        assert_eq!(bench.decide(&mut port()), Decision::no_space());
+        assert_eq!(bench.decide(&mut port()), minrtt::none_outside_loss());
     }
 }

@@ -180,7 +180,11 @@ impl Scheduler for Lamps {
                 best = Some((s, range, time));
             }
         }
-        let Some((s, range, time)) = best else { return Decision::no_space() };
+        let Some((s, range, time)) = best else {
+            let full = !view.candidates().any(|s| s.has_space());
+            let none = "no subflow with window space has anything to send or to repeat";
+            return if full { Decision::no_space() } else { Decision::wait(none) };
+        };
         let most = u64::from(s.mss) * u64::from(s.window_space());
         let range = range.start..range.end.min(range.start + most);
         let path = self.path(s.id);

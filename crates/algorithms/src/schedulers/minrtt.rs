@@ -68,6 +68,11 @@ pub(crate) fn pick_outside_loss<'v>(view: &'v View<'_>) -> Option<&'v SubflowVie
     view.candidates().filter(|s| s.has_space() && s.window.phase != Phase::Loss).min_by_key(|s| key(s))
 }
 
+/// The wait where [`pick_outside_loss`] takes none.
+pub(crate) fn none_outside_loss() -> Decision {
+    Decision::wait("no subflow outside of loss recovery after a timeout has window space")
+}
+
 /// The whole decision of `minrtt`, for schedulers that fall back to it.
 pub(crate) fn decide(view: &View<'_>) -> Decision {
     let Some(s) = pick(view) else { return Decision::no_space() };

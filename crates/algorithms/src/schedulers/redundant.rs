@@ -51,7 +51,11 @@ impl Scheduler for Redundant {
             let missing = view.queue.first_not_carried_by(s.id, view.first_unacked())?;
             Some((s, view.inside_window(s, missing)?))
         });
-        let Some((s, missing)) = with_data.min_by_key(|(s, _)| minrtt::key(s)) else { return Decision::no_space() };
+        let Some((s, missing)) = with_data.min_by_key(|(s, _)| minrtt::key(s)) else {
+            let full = !view.candidates().any(|s| s.has_space());
+            let all_carried = "each subflow with window space carries all that the send window takes";
+            return if full { Decision::no_space() } else { Decision::wait(all_carried) };
+        };
         let most = u64::from(s.mss) * u64::from(s.window_space());
         let range = missing.start..missing.end.min(missing.start + most);
         let duplicate = view.queue.span_at(range.start).is_some();

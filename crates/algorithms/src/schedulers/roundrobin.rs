@@ -125,7 +125,10 @@ impl Scheduler for RoundRobin {
         let (s, left) = match same.and_then(|id| view.candidates().find(|s| s.id == id && usable(s))) {
             Some(s) => (s, self.left),
             None => {
-                let Some(s) = next_after(view, self.current, usable) else { return Decision::no_space() };
+                let Some(s) = next_after(view, self.current, usable) else {
+                    let all = "every subflow recovers from a timeout";
+                    return if limited { Decision::no_space() } else { Decision::wait(all) };
+                };
                 let turn = match self.turn {
                     Turn::Segments(n) => n,
                     Turn::Window => s.window.cwnd.max(1),

@@ -84,7 +84,7 @@ impl Scheduler for Single {
             Some(s) if !s.stale || !others_live => {
                 self.seen = true;
                 if !s.has_space() {
-                    return Decision::no_space();
+                    return Decision::wait("the only subflow to use has no window space");
                 }
                 let Some(range) = view.next_for(s, s.window_space()) else { return Decision::nothing_to_send() };
                 let reason = Reason::new("the only subflow to use: window space {window_space}")

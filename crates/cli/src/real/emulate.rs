@@ -224,7 +224,7 @@ fn as_page(options: &EmulateOptions, scenario: &Scenario, report: &Report) -> Em
         seconds: report.elapsed.as_secs_f64(),
         accuracy: format!("{}{warning}.", accuracy(report)),
         is_inaccurate: report.late as f64 > MANY_LATE * all_packets(report) as f64,
-        version: env!("CARGO_PKG_VERSION").into(),
+        version: pathweave_runner::version().into(),
         step,
         paths: paths.collect(),
     }

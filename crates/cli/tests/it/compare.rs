@@ -181,6 +181,56 @@ fn stalled_runs_of_schedulers_end_with_1_and_plain_tcp_on_a_dead_path_does_not()
     assert!(stdout(&output).contains("Nothing arrived"), "{}", stdout(&output));
 }
 
+/// The bytes of a base64 text (RFC 4648 §4).
+fn decoded(text: &str) -> Vec<u8> {
+    const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits: Vec<u32> = text.chars().filter_map(|c| ALPHABET.find(c)).map(|d| d as u32).collect();
+    let bytes = digits.chunks(4).flat_map(|chunk| {
+        let word = chunk.iter().fold(0, |word, d| word << 6 | d) << (6 * (4 - chunk.len()));
+        word.to_be_bytes()[1..chunk.len()].to_vec()
+    });
+    bytes.collect()
+}
+
+/// The page holds a file and a command: saved and run elsewhere, they give the same runs, overrides included.
+#[test]
+fn the_page_says_how_its_runs_are_made_again() {
+    let folder = folder("again");
+    fs::write(folder.join("small.toml"), SMALL).expect("the scenario can be written");
+    let digests = |file: &str| -> Vec<String> {
+        let text = fs::read_to_string(folder.join(file)).expect("the lines are there");
+        let line = |line: &str| serde_json::from_str::<serde_json::Value>(line).expect("a line of JSON");
+        text.lines()
+            .map(line)
+            .map(|run| run["digest"].to_string() + &run["manifest"]["scenario_hash"].to_string())
+            .collect()
+    };
+    let first = ["compare", "small.toml", "--schedulers", "blest:delta=0.02,minrtt:pr=true", "--seeds", "2"];
+    let more = ["--set", "path.0.delay=7.3ms", "--jsonl", "first.jsonl", "--report", "page.html"];
+    let output = pathweave(&folder, &[&first[..], &more[..]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = fs::read_to_string(folder.join("page.html")).expect("the page is there");
+    let between = |start: &str, end: &str| {
+        let (_, rest) = page.split_once(start).unwrap_or_else(|| panic!("no {start}"));
+        rest.split_once(end).map_or("", |(inside, _)| inside).to_owned()
+    };
+    let command = between("<pre class=\"command\">", "</pre>");
+    let saved = command.split_whitespace().nth(2).expect("the command names a file").to_owned();
+    assert_eq!(between("download=\"", "\""), saved);
+    let elsewhere = folder.join("elsewhere");
+    fs::create_dir(&elsewhere).expect("the folder is new");
+    fs::write(elsewhere.join(&saved), decoded(&between(";base64,", "\""))).expect("the file can be saved");
+    let mut words: Vec<&str> = command.split_whitespace().skip(1).collect();
+    words.extend(["--jsonl", "../second.jsonl"]);
+    let output = pathweave(&elsewhere, &words);
+    assert!(output.status.success(), "{command}: {}", stderr(&output));
+    assert_eq!(digests("first.jsonl"), digests("second.jsonl"), "{command}");
+    let line = fs::read_to_string(folder.join("first.jsonl")).expect("the lines are there");
+    let run: serde_json::Value = serde_json::from_str(line.lines().next().expect("there is a run")).expect("JSON");
+    assert_eq!(run["manifest"]["commit"].as_str(), pathweave_runner::COMMIT);
+    assert!(page.contains(&format!("Made by Pathweave {}", pathweave_runner::version())));
+}
+
 #[cfg(unix)]
 #[test]
 fn after_ctrl_c_what_is_finished_is_kept() {

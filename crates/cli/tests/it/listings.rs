@@ -56,7 +56,7 @@ fn for_people_too() {
 #[test]
 fn version_and_help() {
     let folder = folder("version");
-    assert_eq!(stdout(&pathweave(&folder, &["--version"])), format!("pathweave {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(stdout(&pathweave(&folder, &["--version"])), format!("pathweave {}\n", pathweave_runner::version()));
     let help = pathweave(&folder, &["compare", "--help"]);
     assert!(help.status.success());
     for option in ["--schedulers", "--seeds", "--set", "--jsonl", "--report", "--jobs"] {

@@ -131,6 +131,73 @@ fn mistakes_name_the_place_in_the_plan() {
     says("margin = \"5%\"", "metric = \"speed\"", "26: metric = speed: allowed: goodput_mbps, ");
 }
 
+/// A window of 40 KB lets the slower path's data hold up the faster one's; the scenario's file is not called by its name.
+#[test]
+fn one_seed_gives_no_green_banner_and_the_terminal_has_the_answer() {
+    let folder = folder("sweep-one-seed");
+    let scenario = "format = 1\nname = \"two radios\"\nduration = \"6s\"\n[[path]]\nrate = \"30Mbps\"\ndelay = \"10ms\"\n\
+                    [[path]]\nrate = \"12Mbps\"\ndelay = \"60ms\"\n";
+    fs::write(folder.join("file.toml"), scenario).expect("the scenario can be written");
+    let plan = "format = 1\nname = \"s\"\nscenarios = [\"file.toml\", \"cp-symmetric\"]\nschedulers = [\"minrtt\", \"roundrobin\"]\n\
+                seeds = 1\nset = { duration = \"6s\", measure_from = \"1s\" }\n[[parameter]]\nname = \"buffer\"\nvalues = [100, 600]\n\
+                set = { \"connection.receive_buffer\" = \"{}KB\" }\n";
+    fs::write(folder.join("p.toml"), plan).expect("the plan can be written");
+    let output = pathweave(&folder, &["sweep", "p.toml", "--out", "out"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let (text, page) = (stdout(&output), read(folder.join("out/page.html")));
+    for sentence in [
+        "One seed cannot tell whether several paths are worse than plain TCP on the best path.",
+        "pairs of scheduler and point, lowest with ",
+    ] {
+        assert!(text.contains(sentence) && page.contains(sentence), "{sentence}: {text}");
+    }
+    assert!(page.contains("<div class=\"verdict open\">") && !page.contains("nowhere worse"));
+    // By the mean, as there is no interval: an edge.
+    assert!(page.contains("<rect class=\"worse\""));
+    assert!(page.contains("two radios") && !page.contains(">file.toml") && !page.contains(" file.toml"));
+}
+
+#[test]
+fn failed_runs_are_named_on_the_page_and_in_the_terminal() {
+    let folder = folder("sweep-failed");
+    // A buffer that the first segments already overflow: no scheduler of its kind, and the transfer never ends.
+    let plan = "format = 1\nname = \"s\"\nscenarios = [\"cp-asymmetric\"]\nschedulers = [\"minrtt\"]\nseeds = 2\n\
+                set = { duration = \"2s\", measure_from = \"0s\", \"connection.bulk.workload\" = \"transfer:size=1GB\" }\n";
+    fs::write(folder.join("p.toml"), plan).expect("the plan can be written");
+    let output = pathweave(&folder, &["sweep", "p.toml", "--out", "out"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let sentence = "Stalled runs, which count with what they delivered: minrtt 2.";
+    assert!(stdout(&output).contains(sentence), "{}", stdout(&output));
+    let page = read(folder.join("out/page.html"));
+    assert!(page.contains(&format!("<div class=\"verdict worse\"><p>{sentence}")) && !page.contains("nowhere worse"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_sweep_that_was_stopped_says_so() {
+    use std::process::{Command, Stdio};
+    let folder = folder("sweep-stopped");
+    let plan = PLAN.replace("seeds = 2", "seeds = 2000").replace("duration = \"3s\"", "duration = \"30s\"");
+    fs::write(folder.join("p.toml"), plan).expect("the plan can be written");
+    let child = Command::new(env!("CARGO_BIN_EXE_pathweave"))
+        .args(["sweep", "p.toml", "--out", "out"])
+        .current_dir(&folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command can be started");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupt.is_ok_and(|s| s.success()));
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let finished = read(folder.join("out/runs-1-of-1.jsonl")).lines().count() - 1;
+    let sentence = format!("{finished} of 16000 runs are finished; none of ");
+    assert!(stdout(&output).contains(&sentence), "{}", stdout(&output));
+    let page = read(folder.join("out/page.html"));
+    assert!(page.contains(&format!("<div class=\"verdict worse\"><p>{sentence}")), "the page does not say so");
+}
+
 #[test]
 fn points_come_from_a_file() {
     let folder = folder("sweep-points");
@@ -155,7 +222,9 @@ fn reproductions_have_verdicts_figures_and_lines() {
     let experiments = folder.join("experiments/paper");
     fs::create_dir_all(&experiments).expect("the folder can be made");
     fs::write(experiments.join("fig1.toml"), PLAN).expect("the plan can be written");
-    fs::write(folder.join("experiments/missing.md"), "## Not reproduced\n").expect("the file can be written");
+    let missing =
+        "## Not reproduced\n\n<!-- about the tables of this repository -->\n\nThe tables were made with commit `0`.\n";
+    fs::write(folder.join("experiments/missing.md"), missing).expect("the file can be written");
     let reproduce = |what: &str| pathweave(&folder, &["reproduce", what, "--jsonl", "claims.jsonl", "--out", "out"]);
     let output = reproduce("paper/fig1");
     assert!(output.status.success(), "{}", stderr(&output));

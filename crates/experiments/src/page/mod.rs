@@ -2,19 +2,17 @@
 
 mod needed;
 
+use crate::answer::{Answer, Case, Tone, multipath};
 use crate::claim::Judged;
 use crate::metric;
-use crate::plan::What;
 use crate::plot::forms::{Axes, Cell, map};
 use crate::plot::{self, Drawn, HEIGHT, WIDTH};
 use crate::reproduction::{counts, words};
 use crate::results::Results;
 use crate::runs::{self, Sweep};
 use core::fmt::Write as _;
-use pathweave_report::{Difference, figure_page, html, short};
+use pathweave_report::{figure_page, html, short};
 
-/// Two paths that deliver less than plain TCP by no more than this are not worse: a mapping and a DATA_ACK take 24 bytes of the 1448 in a frame.
-const HEADERS: f64 = 24.0 / 1448.0;
 /// The most maps of one kind; more would not be looked at.
 const MOST_MAPS: usize = 24;
 /// The last columns of the table, where they are known.
@@ -38,7 +36,7 @@ pub fn page(sweep: &Sweep, results: &Results, judged: &[Judged<'_>], version: &s
         several(results.runs, "run"),
         if plan.source.is_empty() { String::new() } else { format!(" · {}", html(&plan.source)) }
     );
-    answer(&mut out, sweep, results);
+    banners(&mut out, sweep, results);
     claims(&mut out, judged);
     for figure in &plan.figures {
         drawn(&mut out, &plot::draw(sweep, results, figure));
@@ -57,63 +55,29 @@ pub fn page(sweep: &Sweep, results: &Results, judged: &[Judged<'_>], version: &s
     figure_page(&format!("{} – Pathweave", plan.name), &out, version)
 }
 
-/// The variants that are not plain TCP.
-fn multipath(sweep: &Sweep) -> impl Iterator<Item = usize> + '_ {
-    (0..sweep.variants.len()).filter(|v| matches!(sweep.variants[*v].run, What::Scheduler(_)))
-}
-
-/// The best plain TCP of a place, by its mean goodput.
-fn best_tcp(sweep: &Sweep, results: &Results, scenario: usize, point: usize) -> Option<usize> {
-    let plain = (0..sweep.variants.len()).filter(|v| matches!(sweep.variants[*v].run, What::PlainTcp(_)));
-    let goodput = |v: usize| Some((results.estimate(scenario, point, v, "goodput_mbps")?.mean, v));
-    plain.filter_map(goodput).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, v)| v)
-}
-
-/// A variant's goodput minus that of the best plain TCP, seed by seed.
-fn against_tcp(sweep: &Sweep, results: &Results, scenario: usize, point: usize, variant: usize) -> Option<Difference> {
-    let tcp = best_tcp(sweep, results, scenario, point)?;
-    let reference = results.by_seed(scenario, point, tcp, "goodput_mbps");
-    let other = |seed: u64| reference.iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
-    let values = results.by_seed(scenario, point, variant, "goodput_mbps");
-    Difference::of(&values.into_iter().filter_map(|(seed, x)| Some((x, other(seed)?))).collect::<Vec<_>>())
-}
-
-fn is_worse(sweep: &Sweep, results: &Results, scenario: usize, point: usize, variant: usize) -> bool {
-    let tcp = best_tcp(sweep, results, scenario, point);
-    let Some(one) = tcp.and_then(|tcp| results.estimate(scenario, point, tcp, "goodput_mbps")) else { return false };
-    let bounds = against_tcp(sweep, results, scenario, point, variant).and_then(|d| d.bounds());
-    bounds.is_some_and(|(_, high)| high < -HEADERS * one.mean)
-}
-
-/// Where several paths are worse than one, in sentences.
-fn answer(out: &mut String, sweep: &Sweep, results: &Results) {
-    let mut counts = Vec::new();
-    for v in multipath(sweep) {
-        let (mut worse, mut all) = (0, 0);
-        for cell in sweep.cells.iter().filter(|c| c.variant == v) {
-            if against_tcp(sweep, results, cell.scenario, cell.point, v).is_some() {
-                all += 1;
-                worse += usize::from(is_worse(sweep, results, cell.scenario, cell.point, v));
-            }
+/// Whether several paths are worse than one, and before that what is missing of the runs.
+fn banners(out: &mut String, sweep: &Sweep, results: &Results) {
+    let Some(answer) = Answer::of(sweep, results) else { return };
+    let mut banner = |class: &str, first: &str, more: &[String]| {
+        let _ = write!(out, "<div class=\"verdict {class}\"><p>{}</p>", html(first));
+        for sentence in more {
+            let _ = write!(out, "<p class=\"more\">{}</p>", html(sentence));
         }
-        if all > 0 {
-            counts.push((worse, all, &sweep.variants[v].name));
-        }
-    }
-    counts.sort_by_key(|(worse, ..)| std::cmp::Reverse(*worse));
-    let Some((worst, ..)) = counts.first() else { return };
-    let class = if *worst > 0 { "verdict worse" } else { "verdict" };
-    let list: Vec<String> =
-        counts.iter().map(|(worse, all, name)| format!("{} at {worse} of {all}", html(name))).collect();
-    let first = match worst {
-        0 => "Several paths are nowhere worse than plain TCP on the best one.".to_owned(),
-        _ => "Several paths are worse than plain TCP on the best one at some points.".to_owned(),
+        out.push_str("</div>\n");
     };
-    let _ = writeln!(
-        out,
-        "<div class=\"{class}\"><p>{first}</p><p class=\"more\">Significantly less goodput, by more than the 1.7&nbsp;% that headers take: {}.</p></div>",
-        list.join(", ")
-    );
+    if let [first, more @ ..] = answer.missing.as_slice() {
+        banner("worse", first, more);
+    }
+    let class = match answer.tone {
+        Tone::Good => "good",
+        Tone::Open => "open",
+        Tone::Bad => "worse",
+    };
+    banner(class, &answer.headline, &answer.more);
+}
+
+fn is_marked(sweep: &Sweep, results: &Results, scenario: usize, point: usize, variant: usize) -> bool {
+    Case::of(sweep, results, (scenario, point, variant)).is_some_and(|case| case.is_marked())
 }
 
 fn claims(out: &mut String, judged: &[Judged<'_>]) {
@@ -200,7 +164,7 @@ fn plane(sweep: &Sweep) -> Option<Plane> {
         match maps.iter_mut().find(|(k, ..)| *k == key) {
             Some((_, points, _)) => points.push(point),
             None => {
-                let values = plan.values(point);
+                let values = plan.shown(point, &|p| varied.iter().take(2).any(|v| *v == p));
                 let words = others.iter().map(|p| format!("{} {}", plan.parameters[*p].label, values[*p]));
                 maps.push((key, vec![point], words.collect::<Vec<_>>().join(", ")));
             }
@@ -218,15 +182,16 @@ fn maps(out: &mut String, sweep: &Sweep, results: &Results) {
         return;
     };
     let none = [String::new()];
+    let (columns, rows) = (plan.axis(plane.x), plane.y.map_or_else(|| none.to_vec(), |y| plan.axis(y)));
     let axes = Axes {
-        x: (&plan.parameters[plane.x].label, &plan.parameters[plane.x].values),
-        y: plane.y.map_or(("", &none[..]), |y| (&plan.parameters[y].label, &plan.parameters[y].values)),
+        x: (&plan.parameters[plane.x].label, &columns),
+        y: (plane.y.map_or("", |y| &plan.parameters[y].label), &rows),
     };
     let mut benefit = Vec::new();
     let mut winners = Vec::new();
-    for (scenario, of) in plan.scenarios.iter().enumerate() {
+    for scenario in 0..plan.scenarios.len() {
         for (points, words) in &plane.maps {
-            let name = if plan.scenarios.len() > 1 { of.name.as_str() } else { "" };
+            let name = if plan.scenarios.len() > 1 { sweep.scenario_name(scenario) } else { "" };
             let place: Vec<&str> = [name, words].into_iter().filter(|w| !w.is_empty()).collect();
             let place = place.join(", ");
             let one = |cell: &dyn Fn(usize) -> Option<Cell>| {
@@ -246,14 +211,18 @@ fn maps(out: &mut String, sweep: &Sweep, results: &Results) {
             winners.push((place.clone(), one(&|point| winner_cell(sweep, results, scenario, point))));
         }
     }
-    let note = "Aggregation benefit: 0 is plain TCP on the best path, 1 is all paths added up, -1 is nothing. A red edge: significantly \
-                less than plain TCP on the best path, by more than the 1.7&nbsp;% that headers take.";
-    card(out, "Where several paths are worse than one", note, &benefit, None);
-    let note =
-        "The scheduler with the highest mean goodput. A red edge: even that is worse than plain TCP on the best path.";
+    let edge = if plan.seeds > 1 { "significantly less" } else { "less, with the only seed," };
+    let note = format!(
+        "Aggregation benefit: 0 is plain TCP on the best path, 1 is all paths added up, -1 is nothing. A red edge: {edge} than plain \
+         TCP on the best path, by more than the 1.7&nbsp;% that headers take."
+    );
+    card(out, "Where several paths are worse than one", &note, &benefit, None);
+    let note = format!(
+        "The scheduler with the highest mean goodput. A red edge: even that delivers {edge} than plain TCP on the best path."
+    );
     let key: Vec<(String, String)> =
         multipath(sweep).map(|v| (plot::class(v), sweep.variants[v].name.clone())).collect();
-    card(out, "Which scheduler wins where", note, &winners, Some(&key));
+    card(out, "Which scheduler wins where", &note, &winners, Some(&key));
 }
 
 /// A map with its title, its height and the number of its values.
@@ -293,8 +262,12 @@ fn benefit_cell(sweep: &Sweep, results: &Results, scenario: usize, point: usize,
     Some(Cell {
         class: class.into(),
         text: format!("{benefit:+.2}"),
-        tip: format!("{}: benefit {benefit:+.2}, {} Mbit/s", sweep.plan.values(point).join(", "), short(goodput)),
-        marked: is_worse(sweep, results, scenario, point, variant),
+        tip: format!(
+            "{}: benefit {benefit:+.2}, {} Mbit/s",
+            sweep.plan.shown(point, &|_| false).join(", "),
+            short(goodput)
+        ),
+        marked: is_marked(sweep, results, scenario, point, variant),
     })
 }
 
@@ -305,8 +278,8 @@ fn winner_cell(sweep: &Sweep, results: &Results, scenario: usize, point: usize) 
     Some(Cell {
         class: format!("won f{}", v % plot::COLOURS),
         text: name.clone(),
-        tip: format!("{}: {name}, {} Mbit/s", sweep.plan.values(point).join(", "), short(best)),
-        marked: is_worse(sweep, results, scenario, point, v),
+        tip: format!("{}: {name}, {} Mbit/s", sweep.plan.shown(point, &|_| false).join(", "), short(best)),
+        marked: is_marked(sweep, results, scenario, point, v),
     })
 }
 
@@ -339,10 +312,10 @@ fn table(out: &mut String, sweep: &Sweep, results: &Results) {
             out,
             "<tr><th scope=\"row\" class=\"who\">{}</th><td>{}</td>",
             html(&sweep.variants[cell.variant].name),
-            html(&plan.scenarios[cell.scenario].name)
+            html(sweep.scenario_name(cell.scenario))
         );
-        for value in plan.values(cell.point) {
-            let _ = write!(out, "<td>{}</td>", html(value));
+        for value in plan.shown(cell.point, &|_| false) {
+            let _ = write!(out, "<td>{}</td>", html(&value));
         }
         for name in &metrics {
             let value = results.estimate(cell.scenario, cell.point, cell.variant, name);

@@ -1,6 +1,6 @@
 //! The buffer that is needed for a wanted benefit: read off a parameter that sets the receive buffer.
 
-use super::multipath;
+use crate::answer::multipath;
 use crate::results::Results;
 use crate::runs::Sweep;
 use core::fmt::Write as _;
@@ -33,7 +33,7 @@ pub(super) fn card(sweep: &Sweep, results: &Results) -> String {
     }
     out.push_str("</tr></thead><tbody>\n");
     let mut rows = 0;
-    for (s, scenario) in plan.scenarios.iter().enumerate() {
+    for s in 0..plan.scenarios.len() {
         // The points that differ in the buffer only.
         let mut groups: Vec<Group> = Vec::new();
         for (point, values) in plan.points.iter().enumerate() {
@@ -54,10 +54,10 @@ pub(super) fn card(sweep: &Sweep, results: &Results) -> String {
                     continue;
                 }
                 rows += 1;
-                let at = plan.values(points[0].1);
+                let at = plan.shown(points[0].1, &|p| p == buffer);
                 let others = plan.parameters.iter().enumerate().filter(|(p, _)| *p != buffer);
                 let words = others.map(|(p, parameter)| format!("{} {}", parameter.name, at[p]));
-                let place: Vec<String> = [scenario.name.clone()].into_iter().chain(words).collect();
+                let place: Vec<String> = [sweep.scenario_name(s).to_owned()].into_iter().chain(words).collect();
                 let _ = write!(
                     out,
                     "<tr><th scope=\"row\" class=\"who\">{}</th><td class=\"who\">{}</td>",

@@ -343,6 +343,30 @@ impl Plan {
         indices.iter().zip(&self.parameters).map(|(i, p)| p.values[*i].as_str()).collect()
     }
 
+    /// The values of a point for people, by parameter. `{buffer}KB` becomes the value of `buffer` at the point, or `as buffer` if
+    /// `varied` says that `buffer` has several values there.
+    pub(crate) fn shown(&self, point: usize, varied: &dyn Fn(usize) -> bool) -> Vec<String> {
+        let shown = |value: &str| match self.named(value).find(|i| varied(*i)) {
+            Some(i) => format!("as {}", self.parameters[i].name),
+            None => self.filled(value, point),
+        };
+        self.values(point).into_iter().map(shown).collect()
+    }
+
+    /// The values of a parameter for an axis: those that name another parameter are `as buffer`.
+    pub(crate) fn axis(&self, parameter: usize) -> Vec<String> {
+        let shown = |value: &String| match self.named(value).next() {
+            Some(i) => format!("as {}", self.parameters[i].name),
+            None => value.clone(),
+        };
+        self.parameters[parameter].values.iter().map(shown).collect()
+    }
+
+    /// The parameters whose names stand in braces in a value.
+    fn named<'a>(&'a self, value: &'a str) -> impl Iterator<Item = usize> + 'a {
+        (0..self.parameters.len()).filter(move |i| value.contains(&format!("{{{}}}", self.parameters[*i].name)))
+    }
+
     /// A text in which each `{NAME}` is replaced by the value of the parameter NAME at a point.
     pub(crate) fn filled(&self, text: &str, point: usize) -> String {
         let values = self.values(point).into_iter().zip(&self.parameters);

@@ -92,7 +92,7 @@ fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
     };
     let bars = figure.form == Form::Bars;
     let x = match bars {
-        true => Scale::Names(values.iter().map(|v| (*v).to_owned()).collect()),
+        true => Scale::Names(figure.x.map_or_else(|| vec![String::new()], |x| plan.axis(x))),
         false => Scale::parameter(&values, figure.log_x),
     };
     let series: Vec<Vec<Dot>> = of.variants.iter().map(|v| of.dots(*v, &figure.metric, &values, &x)).collect();

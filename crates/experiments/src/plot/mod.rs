@@ -58,7 +58,7 @@ pub fn draw(sweep: &Sweep, results: &Results, figure: &Figure) -> Drawn {
         for (points, values) in groups(sweep, figure) {
             let mut title = Vec::new();
             if plan.scenarios.len() > 1 {
-                title.push(plan.scenarios[scenario].name.clone());
+                title.push(sweep.scenario_name(scenario).to_owned());
             }
             title.extend(values);
             let of = forms::Of { sweep, results, figure, scenario, points: &points, variants: &variants };
@@ -92,7 +92,7 @@ fn groups(sweep: &Sweep, figure: &Figure) -> Vec<(Vec<usize>, Vec<String>)> {
         if let Some((_, points, _)) = groups.iter_mut().find(|(k, ..)| *k == key) {
             points.push(point);
         } else {
-            let values = plan.values(point);
+            let values = plan.shown(point, &|p| Some(p) == figure.x);
             let words = fixed.iter().map(|i| format!("{} {}", plan.parameters[*i].label, values[*i]));
             groups.push((key, vec![point], words.collect()));
         }

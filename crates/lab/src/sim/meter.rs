@@ -43,12 +43,7 @@ pub struct Measured {
 impl Measured {
     /// Warns about a scheduler that leaves the paths idle most of the time although it could send.
     pub(super) fn warn_of_waiting(&mut self, idle_s: f64) {
-        let time = &self.metrics.time;
-        let all = time.no_data_s
-            + time.window_full_s
-            + time.congestion_windows_full_s
-            + time.scheduler_waits_s
-            + time.sending_s;
+        let all = self.metrics.time.total_s();
         if idle_s > all / 2.0 {
             let text = format!(
                 "the scheduler waited for {idle_s:.1} of {all:.1} s although there was data to send and room in the receive \

@@ -167,6 +167,8 @@ impl Watch {
                 Progress::NoData if !sender.snapshot().sending.is_acked() => self.time.sending_s += seconds,
                 Progress::NoData => self.time.no_data_s += seconds,
                 Progress::CongestionWindowsFull => self.time.congestion_windows_full_s += seconds,
+                Progress::ShortSegmentWaits => self.time.nagle_s += seconds,
+                Progress::Paced => self.time.pacing_s += seconds,
                 Progress::SchedulerWaits => {
                     self.time.scheduler_waits_s += seconds;
                     let usable = || sender.subflows().filter(|s| s.usable);

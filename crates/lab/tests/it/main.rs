@@ -6,6 +6,7 @@ mod dpsaf;
 mod examples;
 mod fairness;
 mod identities;
+mod kept;
 mod measure_from;
 mod messages;
 mod middleboxes;

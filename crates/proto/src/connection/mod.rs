@@ -38,7 +38,7 @@ mod snapshot;
 mod timers;
 
 pub use crate::paths::subflow::{PathMeta, SubflowSnapshot};
-pub use crate::sender::dispatch::ScheduleError;
+pub use crate::sender::dispatch::{HeldBy, ScheduleError};
 pub use crate::stream::send_map::SendMap;
 pub use crate::tcp::Counters as SubflowCounters;
 pub use crate::tcp::PacketTooBigVerdict;

@@ -5,7 +5,7 @@
 //! formatted. Recording does not change what the connection does. Events that the application must act on come as
 //! [`ConnectionEvent`], whether or not a program observes.
 
-use super::{Connection, ConnectionError, ConnectionEvent, ScheduleError};
+use super::{Connection, ConnectionError, ConnectionEvent, HeldBy, ScheduleError};
 use crate::congestion::LossKind;
 use crate::scheduler::{BlockedBy, ClippedBy, Decision, Reason, SubflowView, View};
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
@@ -230,7 +230,7 @@ pub enum Carried {
     Assigned(Given),
     /// The assignment was possible, but its segment is held back: the send window would cut it short (RFC 9293
     /// §3.8.6.2.1), or it is the stream's short end (Nagle's rule).
-    HeldBack(ClippedBy),
+    HeldBack(HeldBy),
     /// The subflow gets the data after all packets of this instant, as in the kernel.
     Delegated,
     /// The connection waits.

@@ -5,7 +5,7 @@ use super::{Connection, DataFin};
 use crate::paths::subflow::Subflow;
 use crate::scheduler::{Assign, ClippedBy, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::sender::Blocked;
-use crate::sender::dispatch::{ScheduleError, Terms};
+use crate::sender::dispatch::{HeldBy, ScheduleError, Terms};
 use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
 use pathweave_units::Instant;
@@ -17,6 +17,8 @@ pub(super) struct Scheduling {
     pub(super) wake: Option<Instant>,
     /// Error of the last decision that could not be carried out.
     pub(super) error: Option<ScheduleError>,
+    /// The last decision whose segment was held back, by its number among all decisions, and what held it.
+    pub(super) held: Option<(u64, HeldBy)>,
     /// `corked`: the stream's short tail waits for more data (`set_cork`). `more_follows`: the current write announced
     /// more (`write_more`).
     pub(super) corked: bool,
@@ -27,7 +29,15 @@ pub(super) struct Scheduling {
 
 impl Scheduling {
     pub(super) fn new(scheduler: Box<dyn Scheduler>) -> Self {
-        Scheduling { scheduler, wake: None, error: None, corked: false, more_follows: false, views: Vec::new() }
+        Scheduling {
+            scheduler,
+            wake: None,
+            error: None,
+            held: None,
+            corked: false,
+            more_follows: false,
+            views: Vec::new(),
+        }
     }
 }
 
@@ -298,7 +308,10 @@ impl Connection {
             }
             // A segment that is held back (by a window smaller than it, or by Nagle's rule) is no mistake of the
             // scheduler.
-            Err(ScheduleError::NoSpace(by @ (ClippedBy::SendWindow | ClippedBy::Data))) => Ok(Carried::HeldBack(by)),
+            Err(ScheduleError::HeldBack(by)) => {
+                self.scheduling.held = Some((self.counters.decisions, by));
+                Ok(Carried::HeldBack(by))
+            }
             Err(error) => Err(error),
         }
     }

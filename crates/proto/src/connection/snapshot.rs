@@ -1,6 +1,6 @@
 //! A connection's state at one time, and the limit that keeps its sender from sending more, for people and programs.
 
-use super::{Connection, ConnectionCounters, ConnectionError, Role, ScheduleError, SubflowSnapshot};
+use super::{Connection, ConnectionCounters, ConnectionError, HeldBy, Role, ScheduleError, SubflowSnapshot};
 use crate::seq::{DataSeq, SubflowId};
 use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
@@ -157,13 +157,19 @@ impl Connection {
 pub enum Progress {
     /// There is no new data, or no subflow yet to send it on.
     NoData,
-    /// Some subflow has room in its congestion window, but the window that the peer offers is full.
+    /// Some subflow has room in its congestion window, but the window that the peer offers is full, or has no room for
+    /// a whole segment.
     WindowFull,
     /// Every subflow's congestion window, or its send buffer, is full.
     CongestionWindowsFull,
     /// There is data, room in a congestion window and room in the peer's window, but nothing was assigned: the
     /// scheduler waits.
     SchedulerWaits,
+    /// As before, but the scheduler has assigned what Nagle's rule, or an application that has more to come, keeps as a short segment. Also
+    /// a short segment that a subflow was given and that Nagle's rule keeps there.
+    ShortSegmentWaits,
+    /// No data waits for a scheduler that could assign it, and a paced segment waits for its time.
+    Paced,
 }
 
 impl Connection {
@@ -171,8 +177,16 @@ impl Connection {
     /// that could be sent has left.
     pub fn progress(&self) -> Progress {
         let usable = || self.subflows.usable();
-        if !self.life.is_connected() || self.sender.map.unassigned_bytes() == 0 || usable().next().is_none() {
+        if !self.life.is_connected() || usable().next().is_none() {
             return Progress::NoData;
+        }
+        let is_paced = || usable().any(|s| s.tcp.waits_for_its_time());
+        if self.sender.map.unassigned_bytes() == 0 {
+            return match () {
+                () if is_paced() => Progress::Paced,
+                () if usable().any(|s| s.tcp.nagle_holds()) => Progress::ShortSegmentWaits,
+                () => Progress::NoData,
+            };
         }
         if self.sender.is_held_back_by_window() {
             return Progress::WindowFull;
@@ -184,7 +198,14 @@ impl Connection {
             Some(_) => first_choice().any(|s| s.has_space(send_buffer)),
             None => usable().any(|s| s.has_space(send_buffer)),
         };
-        if room { Progress::SchedulerWaits } else { Progress::CongestionWindowsFull }
+        let held = self.scheduling.held.filter(|(decision, _)| *decision == self.counters.decisions);
+        match held.map(|(_, by)| by) {
+            Some(HeldBy::SillyWindow) if room => Progress::WindowFull,
+            Some(_) if room => Progress::ShortSegmentWaits,
+            _ if room => Progress::SchedulerWaits,
+            _ if is_paced() => Progress::Paced,
+            _ => Progress::CongestionWindowsFull,
+        }
     }
 
     /// A subflow that carries the byte at `at`; `None` if the byte is acknowledged or unassigned.

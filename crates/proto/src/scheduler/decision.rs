@@ -24,18 +24,22 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// A wait for the next acknowledgement because no subflow has space.
+    /// The reason of [`Decision::no_space`].
+    pub const NO_SPACE: &'static str = "no subflow has window space";
+
+    /// A wait for the next acknowledgement, because of `rule`.
+    pub fn wait(rule: &'static str) -> Decision {
+        Decision::Wait { until: None, for_subflow: None, reason: Reason::new(rule) }
+    }
+
+    /// A wait for the next acknowledgement because no subflow that may be used has window space.
     pub fn no_space() -> Decision {
-        Decision::Wait { until: None, for_subflow: None, reason: Reason::new("no subflow has window space") }
+        Decision::wait(Decision::NO_SPACE)
     }
 
     /// A wait because there is nothing to send.
     pub fn nothing_to_send() -> Decision {
-        Decision::Wait {
-            until: None,
-            for_subflow: None,
-            reason: Reason::new("nothing unassigned lies inside the send window"),
-        }
+        Decision::wait("nothing unassigned lies inside the send window")
     }
 }
 
@@ -128,6 +132,12 @@ impl fmt::Display for Reason {
                 None => write!(f, "{{{name}}}")?,
             }
             rest = after;
+            if self.term(name) == Some(1.0)
+                && let Some((one, after)) = ONE.iter().find_map(|(many, one)| Some((one, after.strip_prefix(many)?)))
+            {
+                f.write_str(one)?;
+                rest = after;
+            }
         }
         f.write_str(rest)?;
         let unnamed = self.terms.iter().filter(|(name, _)| !self.names(name));
@@ -148,6 +158,9 @@ impl Reason {
         self.rule.split('{').skip(1).any(|part| part.split_once('}').is_some_and(|(name, _)| name == term))
     }
 }
+
+/// What is counted, and what it is called if there is one of it.
+const ONE: [(&str, &str); 2] = [(" segments", " segment"), (" paths", " path")];
 
 /// The units that a term's name can end with.
 const UNITS: [(&str, Unit); 3] =
@@ -209,6 +222,14 @@ fn significant(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        let reason =
+            |n: f64| Reason::new("its turn: {left} segments left on {used} paths").with("left", n).with("used", 1.0);
+        assert_eq!(reason(1.0).to_string(), "its turn: 1 segment left on 1 path");
+        assert_eq!(reason(2.0).to_string(), "its turn: 2 segments left on 1 path");
+    }
 
     #[test]
     fn a_reason_reads_as_a_sentence() {

@@ -128,6 +128,9 @@ impl World {
                 Decision::Wait { until: None, reason, .. } => {
                     let out = self.carried.values().any(|list| !list.is_empty());
                     prop_assert!(out, "{} waits with nothing in flight: {reason}", factory.name());
+                    let is_told = reason.rule == Decision::NO_SPACE;
+                    let is_so = !self.view().candidates().any(|s| s.has_space());
+                    prop_assert!(!is_told || is_so, "{} waits: {reason}, but one has", factory.name());
                     return Ok(None);
                 }
                 Decision::Assign(assign) => {

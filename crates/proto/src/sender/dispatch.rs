@@ -8,6 +8,27 @@ use core::fmt;
 use core::ops::Range;
 use std::collections::VecDeque;
 
+/// What keeps a short segment back although a scheduler has given it to a subflow with room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldBy {
+    /// Nagle's rule: an earlier short segment is not acknowledged (setting `nagle`).
+    Nagle,
+    /// The application has said that more follows.
+    Cork,
+    /// Avoidance of silly windows (RFC 9293 §3.8.6.2.1): the peer's window would cut the segment short.
+    SillyWindow,
+}
+
+impl HeldBy {
+    /// What a scheduler is told about an assignment that ends before such a segment.
+    fn clips(self) -> ClippedBy {
+        match self {
+            HeldBy::SillyWindow => ClippedBy::SendWindow,
+            HeldBy::Nagle | HeldBy::Cork => ClippedBy::Data,
+        }
+    }
+}
+
 /// Why a scheduler's decision could not be carried out. The default scheduler decided instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScheduleError {
@@ -19,6 +40,8 @@ pub enum ScheduleError {
     AlreadyCarried,
     /// The subflow has no room for a segment.
     NoSpace(ClippedBy),
+    /// The segment is short and held back, which is no mistake of the scheduler.
+    HeldBack(HeldBy),
     /// A wait without a time while no data is in flight: nothing would end it.
     EndlessWait,
     /// A wait until a time that has passed.
@@ -32,6 +55,7 @@ impl fmt::Display for ScheduleError {
             ScheduleError::EmptyRange => f.write_str("the range has nothing that can be sent"),
             ScheduleError::AlreadyCarried => f.write_str("the subflow carries the range already"),
             ScheduleError::NoSpace(by) => write!(f, "no room for a segment: {by:?}"),
+            ScheduleError::HeldBack(by) => write!(f, "a short segment is held back: {by:?}"),
             ScheduleError::WaitIsOver => f.write_str("a wait until a time that has passed"),
             ScheduleError::EndlessWait => f.write_str("a wait without a time while no data is in flight"),
         }
@@ -117,6 +141,7 @@ impl Sender {
             }
         }
         let in_flight = self.map.assigned_bytes() > 0;
+        let mut held = None;
         let mut at = start;
         while at < end {
             // Data that continues the subflow's queue fills its last segment first.
@@ -139,20 +164,20 @@ impl Sender {
             let worth = 2 * piece.end.since(piece.start) >= self.peer.largest || self.peer.overridden;
             let holds = if at > start { subflow.tcp.small_outstanding() } else { in_flight || !worth };
             if respects && short && window_edge && holds {
-                clipped_by = Some(ClippedBy::SendWindow);
+                held = Some(HeldBy::SillyWindow);
                 break;
             }
             // Nagle's rule (RFC 9293 §3.7.4): the stream's last bytes wait for more data, or for the acknowledgement of
             // data in flight. Queued data waits on its subflow.
             let stream_edge = piece.end == self.map.written_end() && !terms.ends;
             if terms.holds && short && stream_edge && !self.peer.overridden {
-                clipped_by = Some(ClippedBy::Data);
+                held = Some(HeldBy::Cork);
                 break;
             }
             //= RFC 9293 §3.9.1.2 (MAY-16): "the TCP implementation MAY aggregate the data internally without sending it"
             //= tests: zero_window::nagle_holds_a_short_tail_only_while_a_short_segment_is_out
             if respects && short && stream_edge && terms.nagle && subflow.tcp.small_outstanding() {
-                clipped_by = Some(ClippedBy::Data);
+                held = Some(HeldBy::Nagle);
                 break;
             }
             //= RFC 9293 §3.9.1.2 (SHLD-27): "The transmitter SHOULD collapse successive bits when it packetizes data, to send the
@@ -165,8 +190,11 @@ impl Sender {
             view.queue.bytes += len;
             at = piece.end;
         }
-        if at == start {
-            return Err(ScheduleError::NoSpace(clipped_by.unwrap_or(ClippedBy::Data)));
+        if let Some(by) = held {
+            if at == start {
+                return Err(ScheduleError::HeldBack(by));
+            }
+            clipped_by = Some(by.clips());
         }
         if assign.window == WindowUse::Queue {
             subflow.tcp.end_grant();

@@ -128,6 +128,11 @@ impl Tcp {
         self.pacer.is_on() && self.pacer.holds(now)
     }
 
+    /// Whether a segment that the windows let out waits for its time.
+    pub(crate) fn waits_for_its_time(&self) -> bool {
+        self.pacer.wake() != Instant::FAR_FUTURE
+    }
+
     /// Notes that no data can leave, for another reason than pacing.
     #[inline]
     pub(super) fn pacing_rests(&mut self) {

@@ -3,6 +3,7 @@
 use super::ack::timestamp;
 use super::{State, Tcp};
 use crate::host::Sending;
+use crate::send_queue::SentSegment;
 use crate::seq::DataSeq;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
@@ -181,16 +182,27 @@ impl Tcp {
             || self.queue.packets_out() < self.congestion.window.cwnd
     }
 
+    /// Whether Nagle's rule keeps `next` back, in Minshall's variant (RFC 9293 §3.7.4): the stream's short tail waits for
+    /// an earlier short segment.
+    #[inline]
+    fn nagle_keeps(&self, next: &SentSegment) -> bool {
+        let full = next.len >= self.agreed.mss;
+        let last = self.queue.unsent() == 1;
+        self.send.nagle && last && !full && !next.fin && !self.send.fin_queued && self.small_outstanding()
+    }
+
+    /// Whether Nagle's rule alone keeps the first unsent segment, for which the window has room.
+    pub(crate) fn nagle_holds(&self) -> bool {
+        let has_room = self.in_flight() < self.congestion.window.cwnd;
+        has_room && self.queue.first_unsent().is_some_and(|next| self.nagle_keeps(next))
+    }
+
     /// Whether the first unsent segment may leave now, given room in the window.
     //= RFC 9293 §3.9.1.2 (MUST-60): "MUST NOT buffer data indefinitely"
     //= tests: push::the_last_segment_of_all_that_is_there_is_pushed_and_nothing_stays_behind, zero_window::nagle_holds_a_short_tail_only_while_a_short_segment_is_out
     fn may_send_new(&mut self, now: Instant) -> bool {
         let Some(next) = self.queue.first_unsent() else { return false };
-        let full = next.len >= self.agreed.mss;
-        let last = self.queue.unsent() == 1;
-        // Nagle's rule in Minshall's variant (RFC 9293 §3.7.4): the stream's short tail waits for an earlier short
-        // segment.
-        if self.send.nagle && last && !full && !next.fin && !self.send.fin_queued && self.small_outstanding() {
+        if self.nagle_keeps(next) {
             return false;
         }
         if !self.limited_transmit_allows() {

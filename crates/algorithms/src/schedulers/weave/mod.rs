@@ -306,7 +306,7 @@ impl Scheduler for Weave {
             let paced = lanes.used().iter().map(|l| l.later).filter(|later| *later > 0.0);
             let later = paced.reduce(f64::min).filter(|_| view.sendable().is_some());
             let rule = match later {
-                None => "the {used} paths in use have all that the horizon of {horizon_ms} takes",
+                None => "all that the horizon of {horizon_ms} takes is on the {used} paths in use",
                 Some(_) => "a longer burst could overflow the bottleneck's queue",
             };
             Decision::Wait {

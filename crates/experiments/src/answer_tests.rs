@@ -1,0 +1,302 @@
+//! No sentence contradicts the runs: made-up runs, and an oracle that computes from the records alone.
+
+use super::{Answer, Tone};
+use crate::record::Record;
+use crate::results::Results;
+use crate::runs::Sweep;
+use crate::testing::{self, record};
+use pathweave_lab::results::Status;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn sweep(schedulers: &str, buffers: &str, seeds: u64) -> Sweep {
+    testing::sweep(&format!(
+        r#"
+format = 1
+name = "made-up"
+scenarios = ["cp-asymmetric"]
+schedulers = [{schedulers}]
+seeds = {seeds}
+[[parameter]]
+name = "buffer"
+values = [{buffers}]
+set = {{ "connection.receive_buffer" = "{{}}KB" }}
+"#
+    ))
+}
+
+/// All runs, with the goodput by variant, point and seed.
+fn runs(sweep: &Sweep, goodput: impl Fn(&str, &str, u64) -> f64) -> Vec<Record> {
+    let made = |run: usize| {
+        let (cell, seed) = sweep.run(run);
+        let buffer = sweep.plan.values(cell.point)[0];
+        record(sweep, run, Status::Completed, goodput(&sweep.variants[cell.variant].name, buffer, seed))
+    };
+    (0..sweep.len()).map(made).collect()
+}
+
+fn answer(sweep: &Sweep, records: &[Record]) -> Answer {
+    Answer::of(sweep, &Results::new(sweep, records)).expect("the plan has schedulers and plain TCP")
+}
+
+#[test]
+fn one_seed_cannot_tell_and_names_the_lowest_mean() {
+    let sweep = sweep("\"minrtt\"", "100, 300, 600", 1);
+    let goodput = |variant: &str, buffer: &str, _: u64| match (variant, buffer) {
+        ("minrtt", "100") => 5.0,
+        ("minrtt", _) => 12.0,
+        ("tcp-path0", _) => 8.0,
+        _ => 1.0,
+    };
+    let answer = answer(&sweep, &runs(&sweep, goodput));
+    assert_eq!(answer.tone, Tone::Open);
+    assert_eq!(
+        answer.text(),
+        "One seed cannot tell whether several paths are worse than plain TCP on the best path.\n\
+         The mean goodput is lower by more than 1.7 % at 1 of 3 points, lowest with minrtt at buffer 100: 5.00 against 8.00 Mbit/s \
+         (38 % less).\n"
+    );
+}
+
+#[test]
+fn nowhere_worse_takes_intervals_that_exclude_a_loss() {
+    let sweep = sweep("\"minrtt\"", "100, 300", 3);
+    let tcp = |variant: &str| if variant == "tcp-path0" { 8.0 } else { 1.0 };
+    let better =
+        |variant: &str, _: &str, seed: u64| if variant == "minrtt" { 12.0 + seed as f64 } else { tcp(variant) };
+    let all = runs(&sweep, better);
+    assert_eq!(answer(&sweep, &all).tone, Tone::Good);
+    assert!(answer(&sweep, &all).headline.contains("nowhere worse"));
+    // The mean is higher, but the seeds spread too far to exclude a loss.
+    let spread =
+        |variant: &str, _: &str, seed: u64| if variant == "minrtt" { 4.0 * seed as f64 + 1.0 } else { tcp(variant) };
+    let undecided = answer(&sweep, &runs(&sweep, spread));
+    assert_eq!(undecided.tone, Tone::Open);
+    assert!(undecided.headline.contains("undecided at 2 of 2 points"), "{undecided:?}");
+    // A sweep that was stopped, and one with a failed run, are not called fine.
+    let stopped = answer(&sweep, &all[..all.len() - 1]);
+    assert_eq!(stopped.tone, Tone::Open);
+    assert_eq!(stopped.missing, ["17 of 18 runs are finished."]);
+    let mut failed = all.clone();
+    failed[0].status = Status::Failed;
+    let failed = answer(&sweep, &failed);
+    assert_eq!(
+        (failed.tone, failed.missing),
+        (Tone::Open, vec!["Failed runs, which count nowhere: minrtt 1.".to_owned()])
+    );
+}
+
+#[test]
+fn schedulers_that_never_ran_are_named() {
+    let sweep = sweep("\"minrtt\", \"blest\"", "100", 2);
+    let all = runs(&sweep, |_, _, _| 1.0);
+    let begun: Vec<Record> = all.into_iter().filter(|r| r.variant != "blest").collect();
+    assert_eq!(answer(&sweep, &begun).missing, ["6 of 8 runs are finished; none of blest."]);
+}
+
+/// Two-sided 95 % quantiles of Student's t for one to three degrees of freedom, from a table.
+const T: [f64; 3] = [12.706, 4.303, 3.182];
+
+/// Mean difference, interval and plain TCP's mean of one scheduler at one point, from the records.
+struct Truth {
+    name: String,
+    buffer: String,
+    tcp: f64,
+    mean: f64,
+    interval: Option<(f64, f64)>,
+}
+
+impl Truth {
+    /// A loss of more than 24 bytes in each 1448 counts.
+    fn limit(&self) -> f64 {
+        -self.tcp * 24.0 / 1448.0
+    }
+    fn is_worse(&self) -> bool {
+        self.interval.is_some_and(|(_, high)| high < self.limit())
+    }
+    fn is_not_worse(&self) -> bool {
+        self.interval.is_some_and(|(low, _)| low >= self.limit())
+    }
+}
+
+fn truths(sweep: &Sweep, records: &[Record]) -> Vec<Truth> {
+    // By point, variant and seed.
+    let mut values: BTreeMap<(usize, &str), BTreeMap<u64, f64>> = BTreeMap::new();
+    for r in records.iter().filter(|r| r.status != Status::Failed) {
+        let point = sweep.run(r.run).0.point;
+        values.entry((point, &r.variant)).or_default().insert(r.seed, r.metrics["goodput_mbps"]);
+    }
+    let mean = |list: &[f64]| list.iter().sum::<f64>() / list.len() as f64;
+    let mut truths = Vec::new();
+    for ((point, name), own) in &values {
+        if name.starts_with("tcp-path") {
+            continue;
+        }
+        let of = |path: &'static str| {
+            values.get(&(*point, path)).map(|v| (mean(&v.values().copied().collect::<Vec<_>>()), v))
+        };
+        // Ties go to the later path.
+        let best = match (of("tcp-path0"), of("tcp-path1")) {
+            (Some(a), Some(b)) => Some(if a.0 > b.0 { a.1 } else { b.1 }),
+            (a, b) => a.or(b).map(|(_, v)| v),
+        };
+        let Some(tcp) = best else { continue };
+        let seeds: Vec<u64> = own.keys().filter(|s| tcp.contains_key(s)).copied().collect();
+        if seeds.is_empty() {
+            continue;
+        }
+        let differences: Vec<f64> = seeds.iter().map(|s| own[s] - tcp[s]).collect();
+        let n = differences.len();
+        let middle = mean(&differences);
+        let interval = (n > 1).then(|| {
+            let variance = differences.iter().map(|d| (d - middle).powi(2)).sum::<f64>() / (n - 1) as f64;
+            let half = T[n - 2] * (variance / n as f64).sqrt();
+            (middle - half, middle + half)
+        });
+        let reference = mean(&seeds.iter().map(|s| tcp[s]).collect::<Vec<_>>());
+        let buffer = sweep.plan.values(*point)[0].to_owned();
+        truths.push(Truth { name: (*name).to_owned(), buffer, tcp: reference, mean: middle, interval });
+    }
+    truths
+}
+
+/// The number before `word`, and the one after ` of `: `lower ... in 2 of 6 pairs`.
+fn counted(sentence: &str, before: &str) -> Option<(usize, usize)> {
+    let (_, rest) = sentence.split_once(before)?;
+    let (_, rest) = rest.split_once(" in ")?;
+    let mut words = rest.split(' ');
+    let n = words.next()?.parse().ok()?;
+    (words.next()? == "of").then_some(())?;
+    Some((n, words.next()?.parse().ok()?))
+}
+
+/// Everything that an answer says, held against the records.
+fn check(sweep: &Sweep, records: &[Record]) -> Result<(), TestCaseError> {
+    let Some(answer) = Answer::of(sweep, &Results::new(sweep, records)) else {
+        return Err(TestCaseError::fail("none"));
+    };
+    let truths = truths(sweep, records);
+    let all = truths.len();
+    let failed = records.iter().filter(|r| r.status == Status::Failed).count();
+    let worse = truths.iter().filter(|t| t.is_worse()).count();
+    let fine = truths.iter().filter(|t| t.is_not_worse()).count();
+    let undecided = all - worse - fine;
+    let text = answer.text();
+    let whole = records.len() == sweep.len() && failed == 0;
+
+    prop_assert_eq!(text.contains("nowhere worse"), answer.tone == Tone::Good);
+    if answer.tone == Tone::Good {
+        prop_assert!(whole && all > 0 && fine == all, "{}", text);
+    }
+    prop_assert_eq!(answer.tone == Tone::Bad, worse > 0, "{}", text);
+    if let Some((n, of)) = counted(&answer.headline, "Several paths are worse than plain TCP") {
+        prop_assert_eq!((n, of), (worse, all), "{}", text);
+    }
+    if answer.headline.contains("undecided") {
+        prop_assert_eq!(counted(&answer.headline, "undecided"), Some((undecided, all)), "{}", text);
+    }
+    if text.contains("One seed cannot tell") {
+        prop_assert!(truths.iter().all(|t| t.interval.is_none()), "{}", text);
+    }
+    if text.contains("wherever that was measured") {
+        prop_assert!(!whole && fine == all, "{}", text);
+    }
+    if text.contains("Nothing can be compared") {
+        prop_assert_eq!(all, 0);
+    }
+    if text.contains("No mean goodput is lower") {
+        prop_assert!(truths.iter().all(|t| t.mean >= t.limit()), "{}", text);
+    }
+    let evidence = format!("{worse} worse, {fine} not worse, {undecided} undecided");
+    prop_assert!(!text.contains(" not worse, ") || text.contains(&evidence), "{}: {}", evidence, text);
+    if let Some(line) = text.lines().find(|l| l.starts_with("The mean goodput is lower")) {
+        let lower = truths.iter().filter(|t| t.mean < t.limit()).count();
+        prop_assert_eq!(counted(line, "lower"), Some((lower, all)), "{}", text);
+        let parts = |t: &Truth| t.mean / t.tcp;
+        let lowest = truths.iter().map(parts).fold(f64::INFINITY, f64::min);
+        let told = line.split("lowest with ").nth(1).and_then(|rest| rest.split_once(" at buffer "));
+        let (name, rest) = told.ok_or_else(|| TestCaseError::fail(line.to_owned()))?;
+        let (buffer, rest) = rest.split_once(": ").ok_or_else(|| TestCaseError::fail(line.to_owned()))?;
+        let truth = truths.iter().find(|t| t.name == name && t.buffer == buffer);
+        let truth = truth.ok_or_else(|| TestCaseError::fail(line.to_owned()))?;
+        prop_assert!(parts(truth) <= lowest + 1e-9, "{}", text);
+        let numbers: Vec<f64> = rest.split([' ', '(']).filter_map(|word| word.parse().ok()).collect();
+        let expected = [truth.tcp + truth.mean, truth.tcp, -100.0 * parts(truth)];
+        let tolerance = [0.06, 0.06, 0.51];
+        let near = numbers.iter().zip(expected).zip(tolerance).all(|((n, e), t)| (n - e).abs() <= t);
+        prop_assert!(numbers.len() == 3 && near, "{:?} {:?}: {}", numbers, expected, text);
+    }
+    let finished = format!("{} of {} runs are finished", records.len(), sweep.len());
+    prop_assert_eq!(text.contains(&finished), records.len() < sweep.len(), "{}", text);
+    for variant in ["minrtt", "blest", "tcp-path0", "tcp-path1"] {
+        let own: Vec<&Record> = records.iter().filter(|r| r.variant == variant).collect();
+        let with = |status: Status| own.iter().filter(|r| r.status == status).count();
+        let line = |start: &str| answer.missing.iter().find(|l| l.starts_with(start)).cloned().unwrap_or_default();
+        let told = |line: &str, n: usize| line.contains(&format!("{variant} {n}"));
+        prop_assert_eq!(told(&line("Failed runs"), with(Status::Failed)), with(Status::Failed) > 0, "{}", text);
+        let stalled = if variant.starts_with("tcp") { 0 } else { with(Status::Stalled) };
+        prop_assert_eq!(told(&line("Stalled runs"), stalled), stalled > 0, "{}", text);
+        if own.is_empty() {
+            prop_assert!(answer.missing[0].contains(variant), "{}", text);
+        }
+    }
+    Ok(())
+}
+
+/// A run's end: present or not, how, and a goodput of few values, so that ties are common.
+fn run() -> impl Strategy<Value = (bool, Status, f64)> {
+    let status = prop_oneof![12 => Just(Status::Completed), 1 => Just(Status::Failed), 1 => Just(Status::Stalled)];
+    let goodput = prop_oneof![
+        2 => Just(0.0),
+        4 => Just(8.0),
+        2 => Just(7.9),
+        4 => Just(10.0),
+        3 => 7.0..8.5f64,
+        2 => 0.0..20.0f64,
+    ];
+    (prop::bool::weighted(0.95), status, goodput)
+}
+
+/// A few words of each sentence, which no other sentence has.
+const SENTENCES: [&str; 9] = [
+    "runs are finished",
+    "Failed runs",
+    "Stalled runs",
+    "Several paths are worse",
+    "nowhere worse",
+    "wherever that was measured",
+    "One seed cannot tell",
+    "is undecided",
+    "The mean goodput is lower",
+];
+
+#[test]
+fn no_sentence_contradicts_the_runs() {
+    let sweeps: Vec<Sweep> = (1..=4).map(|seeds| sweep("\"minrtt\", \"blest\"", "40, 100, 400, 900", seeds)).collect();
+    let ends = prop::collection::vec(run(), 4 * 4 * 4);
+    let strategy = (0..sweeps.len(), ends, any::<bool>(), any::<bool>());
+    let mut runner = TestRunner::new(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) });
+    let seen = RefCell::new(BTreeSet::new());
+    let outcome = runner.run(&strategy, |(seeds, ends, is_whole, is_level)| {
+        let sweep = &sweeps[seeds];
+        let made = |(number, (is_there, status, goodput)): (usize, (bool, Status, f64))| {
+            let status = if is_whole { Status::Completed } else { status };
+            // Half of the time plain TCP is slower than all schedulers, so that the green sentence comes up too.
+            let is_tcp = sweep.run(number).0.variant > 1;
+            let goodput = match (is_level, is_tcp) {
+                (false, _) => goodput,
+                (true, true) => goodput.min(7.0),
+                (true, false) => 12.0 + goodput / 100.0,
+            };
+            (is_whole || is_there).then(|| record(sweep, number, status, goodput))
+        };
+        let records: Vec<Record> = (0..sweep.len()).zip(ends).filter_map(made).collect();
+        let text = answer(sweep, &records).text();
+        seen.borrow_mut().extend(SENTENCES.into_iter().filter(|s| text.contains(s)));
+        check(sweep, &records)
+    });
+    outcome.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(seen.into_inner(), BTreeSet::from(SENTENCES), "sentences that never came up were not checked");
+}

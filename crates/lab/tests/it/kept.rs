@@ -1,0 +1,75 @@
+//! Time is booked on what keeps the data: Nagle's rule, avoidance of silly windows, pacing; not on the scheduler.
+
+use pathweave_algorithms::Registry;
+use pathweave_lab::results::TimeSpent;
+use pathweave_lab::run;
+use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant};
+
+/// Messages of 10 KB, the last 800 bytes of which wait for the round trip of the message before.
+const MESSAGES: &str = r#"
+format = 1
+name = "messages"
+duration = "10s"
+[[path]]
+name = "a"
+rate = "50Mbps"
+delay = "30ms"
+[[connection]]
+workload = "cbr:rate=6Mbps:message=10KB"
+"#;
+
+const BULK: &str = r#"
+format = 1
+name = "bulk"
+duration = "10s"
+[[path]]
+name = "a"
+rate = "50Mbps"
+delay = "30ms"
+[[connection]]
+"#;
+
+fn variants() -> [Variant; 2] {
+    let spec = SchedulerSpec::parse("minrtt").expect("it is a name");
+    [Variant::Scheduler(spec), Variant::PlainTcp(0)]
+}
+
+fn time(text: &str, variant: &Variant) -> TimeSpent {
+    let document = Document::parse("test.toml", text).unwrap_or_else(|e| panic!("{e}"));
+    let time = run(&document, variant, 1, &Registry::builtin(), &NoFiles).expect("it runs").metrics.time;
+    assert!((time.total_s() - 10.0).abs() < 1e-6, "{variant:?}: not 10 s: {time:?}");
+    time
+}
+
+#[test]
+fn what_nagles_rule_keeps_is_not_the_schedulers_wait() {
+    for variant in variants() {
+        let kept = time(MESSAGES, &variant);
+        assert!(kept.nagle_s > 5.0 && kept.scheduler_waits_s < 0.1, "{variant:?}: {kept:?}");
+        let off = time(&format!("{MESSAGES}nagle = false\n"), &variant);
+        assert!(off.nagle_s == 0.0 && off.scheduler_waits_s < 0.1, "{variant:?}: {off:?}");
+        // Kernels queue beyond the window, and Nagle's rule acts on the subflow.
+        let linux = time(&format!("{MESSAGES}host = \"linux\"\n"), &variant);
+        assert!(linux.nagle_s > 5.0 && linux.scheduler_waits_s < 0.1, "{variant:?}: {linux:?}");
+    }
+}
+
+#[test]
+fn what_a_window_without_room_for_a_segment_keeps_is_not_the_schedulers_wait() {
+    for variant in variants() {
+        // No multiple of a segment: the rest waits for acknowledgements.
+        let kept = time(&format!("{BULK}receive_buffer = \"10KB\"\n"), &variant);
+        assert!(kept.window_full_s > 5.0 && kept.scheduler_waits_s < 0.1, "{variant:?}: {kept:?}");
+    }
+}
+
+#[test]
+fn what_pacing_keeps_is_neither_the_windows_nor_the_schedulers() {
+    for variant in variants() {
+        let limited = format!("{BULK}pacing = {{ kind = \"on\", limit = \"5Mbps\" }}\n");
+        let kept = time(&limited, &variant);
+        assert!(kept.pacing_s > 8.0 && kept.scheduler_waits_s < 0.1, "{variant:?}: {kept:?}");
+        let free = time(BULK, &variant);
+        assert!(free.pacing_s == 0.0, "{variant:?}: {free:?}");
+    }
+}
