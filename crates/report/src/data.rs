@@ -1,10 +1,10 @@
 //! What the page's script draws from: summaries, and series thinned to what a screen can show.
 
 use crate::card::About;
+use crate::comparison::{Comparison, Standing, Summary};
 use crate::statistics::Difference;
 use crate::statistics::{Estimate, quantile, sorted};
-use crate::summary::{Comparison, Standing, Summary};
-use crate::verdict::{explained, shares};
+use crate::time_spent::{explained, shares};
 use pathweave_lab::results::RunResult;
 use serde::Serialize;
 

@@ -7,6 +7,8 @@
 //! [`emulation_page`](emulation_page()) what a network carried in real time.
 
 mod card;
+mod comparison;
+mod csv;
 mod data;
 mod document;
 mod emulation_page;
@@ -14,25 +16,28 @@ mod explain_page;
 mod metric;
 mod number;
 mod page;
+mod ranked;
 mod statistics;
-mod summary;
 mod table;
+mod time_spent;
 mod timeline;
 mod validation;
 mod verdict;
 
 pub use card::{About, ExplanationLink};
+pub use comparison::{Comparison, Standing, Summary};
+pub use csv::csv;
 pub use document::figure_page;
 pub use document::html;
 pub use emulation_page::{EmulatedPath, EmulatedWay, Emulation, emulation_page};
 pub use explain_page::explain_page;
 pub use number::short;
 pub use page::page;
+pub use ranked::ranked;
 pub use statistics::Difference;
 pub use statistics::{Estimate, quantile_of};
-pub use summary::{Comparison, Standing, Summary};
-pub use table::csv;
 pub use table::table;
+pub use time_spent::{explained, where_the_time_went};
 pub use timeline::timeline;
 pub use validation::{agreement_svg, differences_svg};
-pub use verdict::{explained, ranked, verdict, where_the_time_went};
+pub use verdict::verdict;

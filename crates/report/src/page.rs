@@ -3,12 +3,12 @@
 //! The tables, the verdicts and the manifest are plain HTML; a script draws the plots from the embedded data.
 
 use crate::card::About;
+use crate::comparison::{Comparison, Standing, Summary};
 use crate::data::Data;
 use crate::document::html;
 use crate::document::{BRAND, Document, document};
 use crate::metric::METRICS;
 use crate::number::{short, signed};
-use crate::summary::{Comparison, Standing, Summary};
 use crate::table::percentages;
 use crate::verdict::verdict;
 use pathweave_lab::results::{RunResult, Status};

@@ -1,11 +1,10 @@
-//! A comparison as a ranked table for a terminal, and as comma-separated values, with marks on rows that ran on another host than most.
+//! A comparison as a ranked table for a terminal, with marks on rows that ran on another host than most.
 
+use crate::comparison::{Comparison, Summary};
 use crate::metric::{METRICS, Metric};
 use crate::number::{short, signed};
 use crate::statistics::Difference;
-use crate::summary::{Comparison, Summary};
 use pathweave_lab::scenario::HostModel;
-use std::fmt::Write;
 
 /// How many metrics are more important than the goodput of transfers that have a size.
 const MORE_TELLING: usize = 2;
@@ -251,70 +250,15 @@ impl Comparison {
     }
 }
 
-/// A host as in scenarios and results.
-pub(crate) fn host_name(host: HostModel) -> String {
-    serde_json::to_value(host).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
 /// Several such hosts, in words.
 pub(crate) fn many_in_words(host: HostModel) -> String {
     let one = host.in_words();
     format!("{}s", one.split_once(' ').map_or(one, |(_, name)| name))
 }
 
-const HEAD: &str = "scenario,scheduler,same_packets_as,plain_tcp_path,host,runs,stalled,failed,goodput_mbps,goodput_ci95_mbps,\
-                    completion_s,reference,difference,difference_ci95,significant,aggregation_benefit,share_by_path";
-
-/// Heading and lines. Intervals are half of the 95 % interval's width: of the mean, and of the difference to the reference seed by
-/// seed.
-pub fn csv(comparisons: &[Comparison]) -> String {
-    let mut out = format!("{}\n", METRICS.iter().fold(HEAD.to_owned(), |head, m| head + "," + m.csv.0));
-    for comparison in comparisons {
-        for summary in &comparison.summaries {
-            line(&mut out, comparison, summary, &summary.scheduler, "");
-            for name in &summary.same {
-                line(&mut out, comparison, summary, name, &summary.scheduler);
-            }
-        }
-    }
-    out
-}
-
-fn line(out: &mut String, comparison: &Comparison, s: &Summary, name: &str, same: &str) {
-    let number = |x: Option<f64>| x.map_or(String::new(), |x| format!("{}", (x * 1e6).round() / 1e6));
-    let reference = comparison.reference.map_or("", |r| &comparison.summaries[r].scheduler);
-    let fields = [
-        comparison.scenario.clone(),
-        name.to_owned(),
-        same.to_owned(),
-        s.plain_tcp.map_or(String::new(), |p| comparison.path_name(p)),
-        host_name(s.host),
-        s.runs.to_string(),
-        s.stalled.to_string(),
-        s.failed.to_string(),
-        number(Some(s.goodput_mbps.mean)),
-        number(s.goodput_mbps.margin()),
-        number(s.completion_s.map(|c| c.mean)),
-        reference.to_owned(),
-        number(s.against.map(|d| d.mean())),
-        number(s.against.and_then(|d| d.estimate.margin())),
-        s.against.and_then(|d| d.is_significant()).map_or(String::new(), |yes| yes.to_string()),
-        number(s.benefit.map(|b| b.mean)),
-        s.share.iter().map(|x| number(Some(*x))).collect::<Vec<_>>().join("/"),
-    ];
-    let metrics = METRICS.iter().zip(&s.metrics).map(|(m, value)| number(Some(value / m.csv.1)));
-    let fields: Vec<String> = fields.into_iter().chain(metrics).collect();
-    let quoted = |field: &String| match field.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field.clone(),
-    };
-    let _ = writeln!(out, "{}", fields.iter().map(quoted).collect::<Vec<_>>().join(","));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_lab::results::RunResult;
 
     #[test]
     fn percentages_add_up() {
@@ -329,21 +273,5 @@ mod tests {
         assert_eq!(indented("", "one two three four", 9), "one two\nthree\nfour\n");
         assert_eq!(indented("  = ", "one, two, three", 12), "  = one,\n    two,\n    three\n");
         assert_eq!(indented("", "unbreakable a", 5), "unbreakable\na\n");
-    }
-
-    #[test]
-    fn every_scheduler_has_a_line_with_as_many_fields_as_the_heading() {
-        let run = |scheduler: &str| RunResult {
-            scenario: "a,b".into(),
-            scheduler: scheduler.into(),
-            digest: "same".into(),
-            ..RunResult::default()
-        };
-        let text = csv(&Comparison::all(&[run("minrtt"), run("lws"), run("tcp-path0")], None));
-        let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), 4);
-        assert!(lines[1].starts_with("\"a,b\",minrtt,,") && lines[2].starts_with("\"a,b\",lws,minrtt,"), "{text}");
-        let fields = |l: &str| l.replace("\"a,b\"", "a").split(',').count();
-        assert!(lines.iter().all(|l| fields(l) == fields(lines[0])), "{text}");
     }
 }

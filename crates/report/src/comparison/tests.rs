@@ -1,6 +1,9 @@
 use super::*;
+use crate::metric::METRICS;
 use crate::{table, verdict};
-use pathweave_lab::results::{Metrics, OutOfOrder, PathMetrics};
+use pathweave_lab::benefit::plain_tcp_path;
+use pathweave_lab::results::{Metrics, OutOfOrder, PathMetrics, Status};
+use pathweave_lab::scenario::HostModel;
 
 fn run(scheduler: &str, seed: u64, goodput: f64, sent: [u64; 2]) -> RunResult {
     RunResult {
