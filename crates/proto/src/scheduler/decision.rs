@@ -4,7 +4,7 @@ use crate::seq::{DataSeq, SubflowId};
 use arrayvec::ArrayVec;
 use core::fmt;
 use core::ops::Range;
-use pathweave_units::Instant;
+use pathweave_units::{Instant, counted};
 
 /// One answer of a scheduler.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +82,7 @@ pub enum ClippedBy {
 ///
 /// The rule is a sentence with the terms' names in braces where their values belong:
 /// `"X·λ = {x_lambda_bytes} exceeds {free_bytes}"` is shown as "X·λ = 212 KB exceeds 180 KB". A term's name ends with its
-/// unit (`_bytes`, `_bytes_per_s`, `_ms`); without one it is a plain number. Terms that the sentence does not name follow
+/// unit (`_bytes`, `_bytes_per_s`, `_ms`, `_segments`, `_paths`); without one it is a plain number. Terms that the sentence does not name follow
 /// in brackets.
 #[derive(Clone, PartialEq)]
 pub struct Reason {
@@ -150,8 +150,13 @@ impl Reason {
 }
 
 /// The units that a term's name can end with.
-const UNITS: [(&str, Unit); 3] =
-    [("_bytes_per_s", Unit::BytesPerSecond), ("_bytes", Unit::Bytes), ("_ms", Unit::Milliseconds)];
+const UNITS: [(&str, Unit); 5] = [
+    ("_bytes_per_s", Unit::BytesPerSecond),
+    ("_bytes", Unit::Bytes),
+    ("_ms", Unit::Milliseconds),
+    ("_segments", Unit::Counted("segment")),
+    ("_paths", Unit::Counted("path")),
+];
 
 #[derive(Clone, Copy)]
 enum Unit {
@@ -159,6 +164,8 @@ enum Unit {
     Bytes,
     BytesPerSecond,
     Milliseconds,
+    /// The word for one of them.
+    Counted(&'static str),
 }
 
 fn split_unit(name: &str) -> (&str, Unit) {
@@ -166,7 +173,7 @@ fn split_unit(name: &str) -> (&str, Unit) {
     UNITS.iter().find_map(of).unwrap_or((name, Unit::None))
 }
 
-/// A term's value with three significant digits and its unit: `212 KB` (1000 bytes), `8 Mbit/s`, `51.2 ms`.
+/// A term's value with three significant digits and its unit: `212 KB` (1000 bytes), `8 Mbit/s`, `51.2 ms`, `1 segment`.
 fn quantity(f: &mut fmt::Formatter<'_>, name: &str, value: f64) -> fmt::Result {
     let scaled = |x: f64| match x.abs() {
         a if a >= 999.5e6 => (x / 1e9, "G"),
@@ -175,26 +182,22 @@ fn quantity(f: &mut fmt::Formatter<'_>, name: &str, value: f64) -> fmt::Result {
         _ => (x, ""),
     };
     match split_unit(name).1 {
-        Unit::None => significant(f, value),
-        Unit::Milliseconds => {
-            significant(f, value)?;
-            f.write_str(" ms")
-        }
+        Unit::None => f.write_str(&significant(value)),
+        Unit::Milliseconds => write!(f, "{} ms", significant(value)),
+        Unit::Counted(one) => f.write_str(&counted(significant(value), one)),
         Unit::Bytes => {
             let (value, prefix) = scaled(value);
-            significant(f, value)?;
-            write!(f, " {prefix}B")
+            write!(f, "{} {prefix}B", significant(value))
         }
         Unit::BytesPerSecond => {
             let (value, prefix) = scaled(value * 8.0);
-            significant(f, value)?;
-            write!(f, " {}bit/s", if prefix == "K" { "k" } else { prefix })
+            write!(f, "{} {}bit/s", significant(value), if prefix == "K" { "k" } else { prefix })
         }
     }
 }
 
 /// Three significant digits; whole numbers as they are.
-fn significant(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
+fn significant(value: f64) -> String {
     let a = value.abs();
     let whole = value == libm::trunc(value);
     let places = match a {
@@ -203,7 +206,7 @@ fn significant(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
         a if a >= 0.9995 => 2,
         _ => 3,
     };
-    write!(f, "{value:.places$}")
+    format!("{value:.places$}")
 }
 
 #[cfg(test)]
@@ -236,6 +239,15 @@ mod tests {
         assert_eq!(shown("a_bytes", 999_600.0), " (a = 1.00 MB)");
         assert_eq!(shown("rate_bytes_per_s", 1500.0), " (rate = 12 kbit/s)");
         assert_eq!(shown("a", f64::INFINITY), " (a = inf)");
+    }
+
+    #[test]
+    fn one_is_not_several() {
+        let shown = |n| {
+            Reason::new("{left_segments} left on {used_paths}").with("left_segments", n).with("used_paths", 3.0 - n)
+        };
+        assert_eq!(shown(1.0).to_string(), "1 segment left on 2 paths");
+        assert_eq!(shown(2.0).to_string(), "2 segments left on 1 path");
     }
 
     #[test]
