@@ -1,15 +1,15 @@
 //! Comparisons as comma-separated values.
 
-use crate::comparison::{Comparison, Summary};
+use crate::comparison::{Absent, Comparison, Summary};
 use crate::metric::METRICS;
 use pathweave_lab::scenario::HostModel;
 use std::fmt::Write;
 
-const HEAD: &str = "scenario,scheduler,same_packets_as,plain_tcp_path,host,runs,stalled,failed,goodput_mbps,goodput_ci95_mbps,\
-                    completion_s,reference,difference,difference_ci95,significant,aggregation_benefit,share_by_path";
+const HEAD: &str = "scenario,scheduler,same_packets_as,plain_tcp_path,host,planned,runs,stalled,failed,failure,judged_by,\
+                    goodput_mbps,goodput_ci95_mbps,completion_s,reference,difference,difference_ci95,significant,aggregation_benefit,share_by_path";
 
 /// Heading and lines. Intervals are half of the 95 % interval's width: of the mean, and of the difference to the reference seed by
-/// seed.
+/// seed. What was asked for and has no measurement has a line without numbers.
 pub fn csv(comparisons: &[Comparison]) -> String {
     let mut out = format!("{}\n", METRICS.iter().fold(HEAD.to_owned(), |head, m| head + "," + m.csv.0));
     for comparison in comparisons {
@@ -18,6 +18,9 @@ pub fn csv(comparisons: &[Comparison]) -> String {
             for name in &summary.same {
                 line(&mut out, comparison, summary, name, &summary.scheduler);
             }
+        }
+        for absent in &comparison.absent {
+            without_numbers(&mut out, comparison, absent);
         }
     }
     out
@@ -32,9 +35,12 @@ fn line(out: &mut String, comparison: &Comparison, s: &Summary, name: &str, same
         same.to_owned(),
         s.plain_tcp.map_or(String::new(), |p| comparison.path_name(p)),
         host_name(s.host),
+        s.planned.to_string(),
         s.runs.to_string(),
         s.stalled.to_string(),
         s.failed.to_string(),
+        s.failure.clone().unwrap_or_default(),
+        comparison.judged.column().to_owned(),
         number(Some(s.goodput_mbps.mean)),
         number(s.goodput_mbps.margin()),
         number(s.completion_s.map(|c| c.mean)),
@@ -45,13 +51,34 @@ fn line(out: &mut String, comparison: &Comparison, s: &Summary, name: &str, same
         number(s.benefit.map(|b| b.mean)),
         s.share.iter().map(|x| number(Some(*x))).collect::<Vec<_>>().join("/"),
     ];
-    let metrics = METRICS.iter().zip(&s.metrics).map(|(m, value)| number(Some(value / m.csv.1)));
-    let fields: Vec<String> = fields.into_iter().chain(metrics).collect();
-    let quoted = |field: &String| match field.contains([',', '"', '\n']) {
+    let metrics = METRICS.iter().zip(&s.metrics).map(|(m, value)| number(value.map(|x| x / m.csv.1)));
+    write_line(out, fields.into_iter().chain(metrics));
+}
+
+/// The line of what was asked for and has no measurement.
+fn without_numbers(out: &mut String, comparison: &Comparison, absent: &Absent) {
+    let known = [
+        comparison.scenario.clone(),
+        absent.scheduler.clone(),
+        String::new(),
+        absent.plain_tcp.map_or(String::new(), |p| comparison.path_name(p)),
+        String::new(),
+        absent.planned.to_string(),
+        absent.failed.to_string(),
+        "0".to_owned(),
+        absent.failed.to_string(),
+        absent.failure.clone().unwrap_or_default(),
+    ];
+    let empty = HEAD.split(',').count() - known.len() + METRICS.len();
+    write_line(out, known.into_iter().chain(std::iter::repeat_n(String::new(), empty)));
+}
+
+fn write_line(out: &mut String, fields: impl Iterator<Item = String>) {
+    let quoted = |field: String| match field.contains([',', '"', '\n']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field.clone(),
+        false => field,
     };
-    let _ = writeln!(out, "{}", fields.iter().map(quoted).collect::<Vec<_>>().join(","));
+    let _ = writeln!(out, "{}", fields.map(quoted).collect::<Vec<_>>().join(","));
 }
 
 /// A host as in scenarios and results.
@@ -72,7 +99,7 @@ mod tests {
             digest: "same".into(),
             ..RunResult::default()
         };
-        let text = csv(&Comparison::all(&[run("minrtt"), run("lws"), run("tcp-path0")], None));
+        let text = csv(&Comparison::all(&[run("minrtt"), run("lws"), run("tcp-path0")], &[], None));
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 4);
         assert!(lines[1].starts_with("\"a,b\",minrtt,,") && lines[2].starts_with("\"a,b\",lws,minrtt,"), "{text}");

@@ -25,7 +25,7 @@ mod validation;
 mod verdict;
 
 pub use card::{About, ExplanationLink};
-pub use comparison::{Comparison, Standing, Summary};
+pub use comparison::{Absent, Comparison, Judged, Planned, Standing, Summary};
 pub use csv::csv;
 pub use document::figure_page;
 pub use document::html;
@@ -40,4 +40,4 @@ pub use table::table;
 pub use time_spent::{explained, where_the_time_went};
 pub use timeline::timeline;
 pub use validation::{agreement_svg, differences_svg};
-pub use verdict::verdict;
+pub use verdict::{Tone, Verdict, verdict};

@@ -20,8 +20,8 @@ fn slowest(comparison: &Comparison) -> Option<&Summary> {
     if comparison.nothing_arrived() {
         return None;
     }
-    let several = || comparison.summaries.iter().rev().filter(|s| s.plain_tcp.is_none() && s.only_path().is_none());
-    several().find(|s| s.standing == Some(Standing::Worse)).or_else(|| several().next())
+    let several = || comparison.multipath().rev().filter(|s| s.only_path().is_none());
+    several().find(|s| s.standing() == Some(Standing::Worse)).or_else(|| several().next())
 }
 
 /// The main reason why a scheduler is slower, as a sentence; `None` if no part of the time stands out.

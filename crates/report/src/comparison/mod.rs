@@ -1,96 +1,140 @@
 //! Many runs of one scenario, summed up by scheduler and ranked.
 
+mod judged;
+mod planned;
 mod rows;
 mod standing;
 mod summary;
 
-use crate::statistics::paired;
-use pathweave_lab::results::{PathInfo, RunResult};
+pub use judged::Judged;
+use pathweave_lab::results::{PathInfo, RunResult, Status};
+use planned::Counts;
+pub use planned::{Absent, Planned};
 use rows::{by_scheduler, rank};
+pub(crate) use standing::BesideTcp;
 pub use standing::Standing;
-use standing::standing;
 pub use summary::Summary;
 pub(crate) use summary::measured_s;
 use summary::{mean, summarise};
 
-/// All schedulers of one scenario, the best first: by mean goodput, or by mean completion time for sized transfers. What did not
-/// complete in every run comes after all that did, when transfers are sized. Schedulers whose runs are the same packet by packet
-/// share a row.
+/// All schedulers of one scenario, the best first: by the mean of what they are judged by. What does not finish, or does not deliver what
+/// is offered, in every run comes after all that does. Schedulers whose runs are the same packet by packet share a row.
+///
+/// Failed runs are no measurements: they are counted, and are in none of the numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The scenario's name.
     pub scenario: String,
-    /// The seeds, ascending.
+    /// How many runs were asked for.
+    pub planned: usize,
+    /// How many of them are finished.
+    pub finished: usize,
+    /// The seeds that were measured, ascending.
     pub seeds: Vec<u64>,
     /// The number of paths.
     pub paths: usize,
     /// The paths' names, where the results know them, and which of them are backups.
     pub path_info: Vec<PathInfo>,
-    /// Transfers have a size, so the completion time ranks.
-    pub sized: bool,
+    /// What ranks the schedulers.
+    pub judged: Judged,
+    /// Some run sends messages or loads a page, so that there may be less to deliver than the network can carry.
+    pub has_messages: bool,
     /// The measured time, seconds: the mean over all runs.
     pub measured_s: f64,
     /// The row that the others are compared with, an index into `summaries`.
     pub reference: Option<usize>,
     /// Ranked.
     pub summaries: Vec<Summary>,
+    /// What was asked for and has no measurement, in the order in which it was asked for.
+    pub absent: Vec<Absent>,
 }
 
 impl Comparison {
-    /// One comparison per scenario, in the order of the results. `against` names the reference; without it, it is plain TCP on
-    /// the best path.
-    pub fn all(results: &[RunResult], against: Option<&str>) -> Vec<Comparison> {
+    /// One comparison per scenario: in the order of `planned`, then of the results. A scenario that is not in `planned` has the runs
+    /// that it has. `against` names the reference; without it, it is plain TCP on the best path.
+    pub fn all(results: &[RunResult], planned: &[Planned], against: Option<&str>) -> Vec<Comparison> {
         let mut names: Vec<&str> = Vec::new();
-        for r in results {
-            if !names.contains(&r.scenario.as_str()) {
-                names.push(&r.scenario);
+        let asked = planned.iter().map(|p| p.scenario.as_str());
+        for name in asked.chain(results.iter().map(|r| r.scenario.as_str())) {
+            if !names.contains(&name) {
+                names.push(name);
             }
         }
-        names.iter().map(|name| Self::of(name, results, against)).collect()
+        let of = |name: &&str| Self::of(name, results, planned.iter().find(|p| p.scenario == **name), against);
+        names.iter().map(of).collect()
     }
 
-    /// The results of `scenario`, compared with `against` as in [`Comparison::all`].
-    pub fn of(scenario: &str, results: &[RunResult], against: Option<&str>) -> Comparison {
-        let results: Vec<_> = results.iter().filter(|r| r.scenario == scenario).collect();
-        let mut seeds: Vec<_> = results.iter().map(|r| r.seed).collect();
+    fn of(scenario: &str, results: &[RunResult], planned: Option<&Planned>, against: Option<&str>) -> Comparison {
+        let finished: Vec<&RunResult> = results.iter().filter(|r| r.scenario == scenario).collect();
+        let (failed, measured): (Vec<&RunResult>, Vec<&RunResult>) =
+            finished.iter().copied().partition(|r| r.status == Status::Failed);
+        let counts = Counts::new(planned, &finished, &failed);
+        let mut seeds: Vec<_> = measured.iter().map(|r| r.seed).collect();
         seeds.sort_unstable();
         seeds.dedup();
-        let sized = results.iter().any(|r| r.metrics.completion_s.is_some());
-        let paths = results.iter().map(|r| r.metrics.per_path.len()).max().unwrap_or(0);
+        let judged = Judged::of(&measured);
+        let paths = finished.iter().map(|r| r.metrics.per_path.len()).max().unwrap_or(0);
         // The baselines know less of the connection's backups than the runs with all paths.
-        let info = results.iter().find(|r| r.plain_tcp.is_none() && !r.paths.is_empty());
+        let info = finished.iter().find(|r| r.plain_tcp.is_none() && !r.paths.is_empty());
 
-        let mut rows: Vec<(Summary, Vec<&RunResult>)> = by_scheduler(&results)
+        let mut rows: Vec<(Summary, Vec<&RunResult>)> = by_scheduler(&measured, |name| counts.failed(name) == 0)
             .into_iter()
-            .map(|(runs, same)| (Summary { same, ..summarise(&runs, paths) }, runs))
+            .map(|(runs, same)| {
+                let name = &runs[0].scheduler;
+                let failed = counts.failed(name);
+                let summary = Summary {
+                    same,
+                    planned: counts.planned(name),
+                    runs: runs.len() + failed,
+                    failed,
+                    failure: counts.failure(name),
+                    ..summarise(&runs, paths, judged)
+                };
+                (summary, runs)
+            })
             .collect();
-        rows.sort_by(|(a, _), (b, _)| rank(a, b, sized));
+        rows.sort_by(|(a, _), (b, _)| rank(a, b, judged.less_is_better()));
         let plain = |backup: bool| rows.iter().position(|(s, _)| s.plain_tcp.is_some() && (backup || !s.on_backup));
         let tcp = plain(false).or_else(|| plain(true));
+        let best = rows.iter().position(|(s, _)| s.plain_tcp.is_none());
         let linux = rows.iter().position(|(s, _)| s.is("linux"));
         let named = against.and_then(|name| rows.iter().position(|(s, _)| s.is(name)));
         let reference = named.or(tcp);
         let runs_of: Vec<Vec<&RunResult>> = rows.iter().map(|(_, runs)| runs.clone()).collect();
         for (i, (summary, runs)) in rows.iter_mut().enumerate() {
-            let other = |row: Option<usize>| row.filter(|r| *r != i).and_then(|r| paired(runs, &runs_of[r], sized));
+            let other = |row: Option<usize>| row.filter(|r| *r != i).and_then(|r| judged.paired(runs, &runs_of[r]));
             summary.against = other(reference);
             summary.against_tcp = other(tcp);
             summary.against_linux = other(linux);
-            if let Some(tcp) = tcp.filter(|_| paths > 1 && summary.plain_tcp.is_none() && summary.only_path().is_none())
-            {
-                summary.standing = standing(runs, &runs_of[tcp], summary.against_tcp, sized);
+            summary.against_best = other(best);
+            if let Some(tcp) = tcp.filter(|_| summary.plain_tcp.is_none()) {
+                summary.beside_tcp = BesideTcp::of(runs, &runs_of[tcp], summary.against_tcp, judged);
             }
         }
         Comparison {
             scenario: scenario.into(),
+            planned: counts.all_planned(),
+            finished: finished.len(),
             seeds,
             paths,
-            path_info: info.or(results.first()).map(|r| r.paths.clone()).unwrap_or_default(),
-            sized,
-            measured_s: mean(&results.iter().map(|r| measured_s(&r.metrics.time)).collect::<Vec<_>>()),
+            path_info: info.or(finished.first()).map(|r| r.paths.clone()).unwrap_or_default(),
+            judged,
+            has_messages: measured.iter().any(|r| r.metrics.undelivered_messages.is_some()),
+            measured_s: mean(&measured.iter().map(|r| measured_s(&r.metrics.time)).collect::<Vec<_>>()),
             reference,
             summaries: rows.into_iter().map(|(s, _)| s).collect(),
+            absent: counts.absent(),
         }
+    }
+
+    /// Whether runs that were asked for are missing.
+    pub fn is_stopped(&self) -> bool {
+        self.finished < self.planned
+    }
+
+    /// The rows that are not plain TCP.
+    pub(crate) fn multipath(&self) -> impl DoubleEndedIterator<Item = &Summary> + Clone {
+        self.summaries.iter().filter(|s| s.plain_tcp.is_none())
     }
 
     /// Plain TCP on its best path; on a backup only if all paths are backups.
@@ -101,7 +145,7 @@ impl Comparison {
 
     /// The best of those that are not plain TCP.
     pub fn best_multipath(&self) -> Option<&Summary> {
-        self.summaries.iter().find(|s| s.plain_tcp.is_none())
+        self.multipath().next()
     }
 
     /// The row that stands for this scheduler.
@@ -116,15 +160,24 @@ impl Comparison {
 
     /// What a row is called: `blest`, or `tcp-path1 (3g)`.
     pub fn label(&self, summary: &Summary) -> String {
-        match summary.plain_tcp {
-            Some(path) if !self.path_info.is_empty() => format!("{} ({})", summary.scheduler, self.path_name(path)),
-            _ => summary.scheduler.clone(),
+        self.named(&summary.scheduler, summary.plain_tcp)
+    }
+
+    /// What something without a measurement is called.
+    pub(crate) fn absent_label(&self, absent: &Absent) -> String {
+        self.named(&absent.scheduler, absent.plain_tcp)
+    }
+
+    fn named(&self, scheduler: &str, plain_tcp: Option<usize>) -> String {
+        match plain_tcp {
+            Some(path) if !self.path_info.is_empty() => format!("{scheduler} ({})", self.path_name(path)),
+            _ => scheduler.to_owned(),
         }
     }
 
     /// Whether no byte arrived in any run.
     pub fn nothing_arrived(&self) -> bool {
-        self.summaries.iter().all(|s| s.goodput_mbps.mean == 0.0)
+        !self.summaries.is_empty() && self.summaries.iter().all(|s| s.goodput_mbps.mean == 0.0)
     }
 }
 

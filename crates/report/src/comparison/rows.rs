@@ -5,8 +5,12 @@ use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::results::RunResult;
 use std::cmp::Ordering;
 
-/// The runs by scheduler, in the order of the results; with each row the names of those that have exactly the same runs.
-pub(super) fn by_scheduler<'a>(results: &[&'a RunResult]) -> Vec<(Vec<&'a RunResult>, Vec<String>)> {
+/// The runs by scheduler, in the order of the results; with each row the names of those that have exactly the same runs. A scheduler
+/// that is not `whole`, because some of its runs failed, has a row of its own.
+pub(super) fn by_scheduler<'a>(
+    results: &[&'a RunResult],
+    whole: impl Fn(&str) -> bool,
+) -> Vec<(Vec<&'a RunResult>, Vec<String>)> {
     let mut all: Vec<Vec<&RunResult>> = Vec::new();
     for r in results {
         match all.iter_mut().find(|runs| runs[0].scheduler == r.scheduler) {
@@ -16,9 +20,12 @@ pub(super) fn by_scheduler<'a>(results: &[&'a RunResult]) -> Vec<(Vec<&'a RunRes
     }
     let mut rows: Vec<(Vec<&RunResult>, Vec<String>)> = Vec::new();
     for runs in all {
-        let equal = |row: &&mut (Vec<&RunResult>, Vec<String>)| same_packets(&row.0, &runs);
+        let name = &runs[0].scheduler;
+        let equal = |row: &&mut (Vec<&RunResult>, Vec<String>)| {
+            whole(name) && whole(&row.0[0].scheduler) && same_packets(&row.0, &runs)
+        };
         match rows.iter_mut().find(equal) {
-            Some((_, same)) => same.push(runs[0].scheduler.clone()),
+            Some((_, same)) => same.push(name.clone()),
             None => rows.push((runs, Vec::new())),
         }
     }
@@ -38,12 +45,14 @@ fn same_packets(a: &[&RunResult], b: &[&RunResult]) -> bool {
     a.len() == b.len() && !plain(a) && !plain(b) && a.iter().all(equal)
 }
 
-pub(super) fn rank(a: &Summary, b: &Summary, sized: bool) -> Ordering {
-    let by_goodput = || b.goodput_mbps.mean.total_cmp(&a.goodput_mbps.mean);
-    let order = match (sized, a.completion_s, b.completion_s) {
-        (true, Some(x), Some(y)) => a.unfinished().cmp(&b.unfinished()).then(x.mean.total_cmp(&y.mean)),
-        (true, ..) => a.unfinished().cmp(&b.unfinished()).then_with(by_goodput),
-        (false, ..) => by_goodput(),
+/// The better one first: by the part of its runs that have a value, then by the value's mean, then by goodput.
+pub(super) fn rank(a: &Summary, b: &Summary, less_is_better: bool) -> Ordering {
+    let unfinished = (a.unfinished() * b.measured()).cmp(&(b.unfinished() * a.measured()));
+    let by_value = match (a.value, b.value) {
+        (Some(x), Some(y)) if less_is_better => x.mean.total_cmp(&y.mean),
+        (Some(x), Some(y)) => y.mean.total_cmp(&x.mean),
+        _ => Ordering::Equal,
     };
-    order.then_with(|| a.scheduler.cmp(&b.scheduler))
+    let by_goodput = || b.goodput_mbps.mean.total_cmp(&a.goodput_mbps.mean);
+    unfinished.then(by_value).then_with(by_goodput).then_with(|| a.scheduler.cmp(&b.scheduler))
 }

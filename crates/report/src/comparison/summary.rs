@@ -1,7 +1,8 @@
 //! The runs of one scheduler, summed up.
 
-use super::standing::Standing;
-use crate::metric::METRICS;
+use super::judged::Judged;
+use super::standing::{BesideTcp, Standing};
+use crate::metric::{DELAY_P50, DELAY_P99, LONGEST_GAP, METRICS};
 use crate::statistics::{Difference, Estimate};
 use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::results::{RunResult, Status, TimeSpent};
@@ -12,8 +13,8 @@ const ONE_PATH: f64 = 0.995;
 
 /// One scheduler (or plain TCP on one path) over all seeds of a scenario.
 ///
-/// Every run counts in the means. A run that stalled or failed counts with what it delivered until then. Only completion times
-/// are those of completed runs.
+/// Every run that did not fail counts in the means; one that stalled, with what it delivered until then. Completion times are those of
+/// completed runs only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// The scheduler as written, or `tcp-path0`, ...
@@ -28,12 +29,18 @@ pub struct Summary {
     pub plain_tcp: Option<usize>,
     /// Whether that path is a backup, which nobody would use alone.
     pub on_backup: bool,
-    /// How many runs.
+    /// How many runs were asked for.
+    pub planned: usize,
+    /// How many of them are finished.
     pub runs: usize,
     /// How many of them stalled.
     pub stalled: usize,
-    /// How many of them failed.
+    /// How many of them failed; they are in none of the numbers below.
     pub failed: usize,
+    /// Why the first of them failed.
+    pub failure: Option<String>,
+    /// What ranks the row, of the runs that have it.
+    pub value: Option<Estimate>,
     /// Goodput, 10⁶ bit/s.
     pub goodput_mbps: Estimate,
     /// Completion time of a sized transfer, seconds.
@@ -43,20 +50,21 @@ pub struct Summary {
     /// Part of the sent data bytes by path, 0 to 1 (repeated bytes included).
     pub share: Vec<f64>,
     /// What stands for the runs in each of [`METRICS`], in that order.
-    pub(crate) metrics: Vec<f64>,
+    pub(crate) metrics: Vec<Option<f64>>,
     /// Where the time went, means over the runs.
     pub time: TimeSpent,
     /// The warnings of the runs, each once.
     pub warnings: Vec<String>,
-    /// Goodput, or completion time of sized transfers, against the comparison's reference; nothing for the reference itself.
+    /// What ranks the row, against the comparison's reference; nothing for the reference itself.
     pub against: Option<Difference>,
     /// The same against plain TCP on the best path; nothing for that row itself and without plain TCP.
     pub against_tcp: Option<Difference>,
     /// The same against the scheduler `linux`, which is mainline's.
     pub against_linux: Option<Difference>,
-    /// Against plain TCP on the best path, seed by seed; nothing for plain TCP itself, without plain TCP, and where all data went
-    /// over one path.
-    pub standing: Option<Standing>,
+    /// The same against the best scheduler.
+    pub(crate) against_best: Option<Difference>,
+    /// Beside plain TCP on the best path, seed by seed; nothing for plain TCP itself, and without it.
+    pub(crate) beside_tcp: Option<BesideTcp>,
 }
 
 impl Summary {
@@ -70,9 +78,45 @@ impl Summary {
         self.share.iter().position(|s| *s >= ONE_PATH)
     }
 
-    /// How many runs did not finish a sized transfer.
+    /// How many runs count in the means.
+    pub fn measured(&self) -> usize {
+        self.runs - self.failed
+    }
+
+    /// How many of these have no value: a transfer did not finish, or what was offered was not delivered.
     pub fn unfinished(&self) -> usize {
-        self.runs - self.completion_s.map_or(0, |c| c.count)
+        self.measured() - self.value.map_or(0, |v| v.count)
+    }
+
+    /// The mean of the median delay of messages or of a page's objects, ms.
+    pub fn delay_p50_ms(&self) -> Option<f64> {
+        self.metric(DELAY_P50)
+    }
+
+    /// The mean of the 99th percentile of their delay, ms.
+    pub fn delay_p99_ms(&self) -> Option<f64> {
+        self.metric(DELAY_P99)
+    }
+
+    /// The longest time between two deliveries of messages, ms.
+    pub fn longest_gap_ms(&self) -> Option<f64> {
+        self.metric(LONGEST_GAP)
+    }
+
+    /// What stands for the runs in the metric of this CSV column.
+    pub(crate) fn metric(&self, csv: &str) -> Option<f64> {
+        METRICS.iter().zip(&self.metrics).find(|(m, _)| m.csv.0 == csv).and_then(|(_, value)| *value)
+    }
+
+    /// Whether several paths are better than plain TCP on the best one. Nothing for plain TCP itself, where all data went over one path,
+    /// and with a single seed, which cannot tell.
+    pub fn standing(&self) -> Option<Standing> {
+        self.beside_tcp_by_several_paths().filter(|beside| beside.seeds > 1).map(|beside| beside.standing)
+    }
+
+    /// Beside plain TCP, where it used several paths.
+    pub(crate) fn beside_tcp_by_several_paths(&self) -> Option<BesideTcp> {
+        self.beside_tcp.filter(|_| self.share.len() > 1 && self.only_path().is_none())
     }
 }
 
@@ -103,7 +147,7 @@ fn mean_time(runs: &[&RunResult], paths: usize) -> TimeSpent {
     }
 }
 
-pub(super) fn summarise(runs: &[&RunResult], paths: usize) -> Summary {
+pub(super) fn summarise(runs: &[&RunResult], paths: usize, judged: Judged) -> Summary {
     let values = |f: &dyn Fn(&RunResult) -> Option<f64>| runs.iter().filter_map(|r| f(r)).collect::<Vec<f64>>();
     let sent =
         |path: usize| runs.iter().filter_map(|r| r.metrics.per_path.get(path)).map(|p| p.sent_bytes as f64).sum();
@@ -119,9 +163,12 @@ pub(super) fn summarise(runs: &[&RunResult], paths: usize) -> Summary {
         same: Vec::new(),
         plain_tcp: runs[0].plain_tcp.or_else(|| plain_tcp_path(&runs[0].scheduler)),
         on_backup: runs[0].is_on_backup(),
+        planned: runs.len(),
         runs: runs.len(),
         stalled: runs.iter().filter(|r| r.status == Status::Stalled).count(),
-        failed: runs.iter().filter(|r| r.status == Status::Failed).count(),
+        failed: 0,
+        failure: None,
+        value: Estimate::of(&values(&|r| judged.value(r))),
         goodput_mbps: Estimate::of(&values(&|r| Some(r.metrics.goodput_mbps)))
             .expect("a scheduler is there by its runs"),
         completion_s: Estimate::of(&values(&|r| r.metrics.completion_s.filter(|_| r.status == Status::Completed))),
@@ -133,7 +180,8 @@ pub(super) fn summarise(runs: &[&RunResult], paths: usize) -> Summary {
         against: None,
         against_tcp: None,
         against_linux: None,
-        standing: None,
+        against_best: None,
+        beside_tcp: None,
     }
 }
 
