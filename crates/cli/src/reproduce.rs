@@ -15,6 +15,7 @@ use pathweave_experiments::reproduction::{ClaimLine, markdown, text};
 use pathweave_experiments::results::Results;
 use pathweave_experiments::table;
 use pathweave_runner::{Engine, Failure};
+use pathweave_units::counted;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
@@ -94,9 +95,9 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     let path = out.join("reproduction.md");
     fs::write(&path, document).map_err(Failure::writing(path.display()))?;
     let [holds, partly, fails] = counts;
-    let total = holds + partly + fails;
+    let total = counted(holds + partly + fails, "claim");
     let summary = format!(
-        "{total} claims: {holds} hold, {partly} hold partly, {fails} fail. With figures: {}\nNot reproduced, with reasons: {}\n",
+        "{total}: holds {holds}, partly {partly}, fails {fails}. With figures: {}\nNot reproduced, with reasons: {}\n",
         path.display(),
         options.from.join(MISSING).display()
     );

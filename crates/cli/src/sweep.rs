@@ -11,6 +11,7 @@ use pathweave_experiments::reproduction::text as claims;
 use pathweave_experiments::results::Results;
 use pathweave_lab::scenario::SchedulerSpec;
 use pathweave_runner::{Engine, Failure};
+use pathweave_units::counted;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -53,7 +54,12 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
     } else {
         claims(&ready.plan.sweep.plan.name, &ready.plan.sweep.plan, &judged)
     };
-    text.push_str(&format!("{} runs: {}\nAs a page: {}\n", results.runs, path.display(), page_path.display()));
+    text.push_str(&format!(
+        "{}: {}\nAs a page: {}\n",
+        counted(results.runs, "run"),
+        path.display(),
+        page_path.display()
+    ));
     io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
     let problems = problems(&results);
     io::stderr().lock().write_all(problems.as_bytes()).map_err(Failure::writing("standard error"))?;
@@ -65,7 +71,7 @@ pub(crate) fn problems(results: &Results) -> String {
     if results.problems.is_empty() {
         return String::new();
     }
-    let mut text = format!("{} of {} runs did not complete:\n", results.problems.len(), results.runs);
+    let mut text = format!("{} of {} did not complete:\n", results.problems.len(), counted(results.runs, "run"));
     for problem in results.problems.iter().take(MOST_PROBLEMS) {
         text.push_str(&format!("  {problem}\n"));
     }

@@ -4,6 +4,7 @@ use crate::plan::{Claim, Comparison, Over, Plan, Relation, Side, other_point};
 use crate::results::Results;
 use crate::runs::Sweep;
 use pathweave_report::{Difference, quantile_of};
+use pathweave_units::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of a claim.
@@ -241,7 +242,7 @@ fn place(sweep: &Sweep, scenario: usize, points: &[(usize, usize)], comparison: 
                 words.push(format!("{} {}", parameter.name, values[i]));
             }
         }
-        many => words.push(format!("{} points", many.len())),
+        many => words.push(counted(many.len(), "point")),
     }
     words.join(", ")
 }

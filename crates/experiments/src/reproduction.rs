@@ -6,6 +6,7 @@ use crate::metric;
 use crate::plan::Plan;
 use core::fmt::Write as _;
 use pathweave_report::short;
+use pathweave_units::counted;
 use serde::Serialize;
 
 /// How many comparisons of a claim the text shows.
@@ -104,7 +105,7 @@ pub fn counts(judged: &Judged<'_>) -> String {
     };
     if let Some((k, n)) = judged.open {
         let space = if text.is_empty() { "" } else { "; " };
-        let _ = write!(text, "{space}it holds for {k} of {n} values that the source leaves open");
+        let _ = write!(text, "{space}it holds for {k} of {} that the source leaves open", counted(n, "value"));
     }
     text
 }
@@ -156,7 +157,7 @@ pub fn markdown(
     figures: &[(String, String)],
     tried: &[&Tried],
 ) -> String {
-    let mut out = format!("### {name}\n\n{}. {} seeds. Source: {}.\n", plan.title, plan.seeds, plan.source);
+    let mut out = format!("### {name}\n\n{}. {}. Source: {}.\n", plan.title, counted(plan.seeds, "seed"), plan.source);
     for (title, file) in figures {
         let _ = write!(out, "\n![{title}]({file})\n\n{title}\n");
     }

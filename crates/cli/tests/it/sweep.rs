@@ -159,7 +159,7 @@ fn reproductions_have_verdicts_figures_and_lines() {
     let reproduce = |what: &str| pathweave(&folder, &["reproduce", what, "--jsonl", "claims.jsonl", "--out", "out"]);
     let output = reproduce("paper/fig1");
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stdout(&output).contains("1 claims: 1 hold, 0 hold partly, 0 fail"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("1 claim: holds 1, partly 0, fails 0"), "{}", stdout(&output));
     let line: serde_json::Value = serde_json::from_str(&read(folder.join("claims.jsonl"))).expect("one line of JSON");
     for (key, value) in [("paper", "paper"), ("id", "fig1"), ("verdict", "holds"), ("source", "its rule")] {
         assert_eq!(line[key], value);
