@@ -90,7 +90,8 @@ def _compared(
     if interrupted is not None:
         if not isinstance(interrupted, KeyboardInterrupt):
             raise interrupted
-        text = f"stopped: {len(results)} of {native.planned} runs are finished, and are this exception's results"
+        runs = _native.counted(native.planned, "run")
+        text = f"stopped: {len(results)} of {runs} are finished, and are this exception's results"
         raise Interrupted(text, results) from None
     return results
 

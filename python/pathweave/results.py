@@ -70,7 +70,7 @@ class Table:
 
     def __repr__(self) -> str:
         """Its size and its columns."""
-        return f"<Table of {len(self)} rows: {', '.join(self.columns)}>"
+        return f"<Table of {_native.counted(len(self), 'row')}: {', '.join(self.columns)}>"
 
     def _repr_html_(self) -> str:
         """The first rows."""
@@ -133,8 +133,10 @@ class Results:
     def summary(self) -> Table:
         """A row for each scheduler of each scenario, the best first: means with 95 % intervals, and the paired difference.
 
-        ``difference`` is the goodput (Mbit/s), or the completion time (s) of transfers that have a size, minus that of
-        ``reference``, seed by seed; ``difference_low`` and ``difference_high`` are its 95 % interval.
+        ``judged_by`` is the column that ranks: ``goodput_mbps``; ``completion_s`` of transfers that have a size; ``delay_p99_ms`` of
+        messages and pages, where some run delivers what is offered. ``difference`` is that column minus the one of ``reference``, seed
+        by seed; ``difference_low`` and ``difference_high`` are its 95 % interval. Runs that failed are counted in ``failed``, and are
+        in no mean. Schedulers without a measurement have no row; `verdict` names them.
         """
         return Table(self._native.summary())
 
@@ -154,7 +156,7 @@ class Results:
 
     @property
     def verdict(self) -> str:
-        """The answer in sentences; with several scenarios, a paragraph for each."""
+        """The answer in sentences; with several scenarios, a paragraph for each. What is missing comes first: runs, and who failed."""
         answers = [(name, answer) for name, answer in self._native.verdicts() if answer]
         if len(answers) == 1:
             return answers[0][1]
@@ -214,7 +216,7 @@ class Results:
         """
         import altair
 
-        rows = [row for row in self.runs.rows() if row.get(metric) is not None]
+        rows = [row for row in self.runs.rows() if row.get(metric) is not None and row["status"] != "failed"]
         kept = ("scenario", "scheduler", "seed", metric)
         data = altair.InlineData(values=[{name: row[name] for name in kept} for row in rows])
         order = self.summary.column("scheduler")
@@ -236,7 +238,7 @@ class Results:
     def __repr__(self) -> str:
         """How many runs of what."""
         stopped = "" if self.complete else f" (of {self._native.planned})"
-        return f"<Results of {len(self)} runs{stopped}: {', '.join(self.scenarios)}>"
+        return f"<Results of {_native.counted(len(self), 'run')}{stopped}: {', '.join(self.scenarios)}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: the answer, the ranked table, and bars."""
@@ -245,6 +247,9 @@ class Results:
 
 _SHOWN = {
     "scheduler": "scheduler",
+    "delay_p99_ms": "delay p99, ms",
+    "delay_p50_ms": "delay p50, ms",
+    "longest_gap_ms": "longest gap, ms",
     "goodput_mbps": "goodput, Mbit/s",
     "completion_s": "time, s",
     "difference": "difference",
@@ -260,29 +265,30 @@ def summary_html(results: Results) -> str:
         parts.append(f"<h4>{html.escape(scenario)}</h4>")
         if answer:
             parts.append(f"<p>{html.escape(answer)}</p>")
-        sized = any(row["completion_s"] is not None for row in rows)
-        ranked_by = "completion_s" if sized else "goodput_mbps"
-        head = [name for name in _SHOWN if name != "completion_s" or sized]
+        if not rows:
+            continue
+        ranked_by = rows[0]["judged_by"]
+        head = [name for name in _SHOWN if any(row[name] is not None for row in rows)]
+        of_a_run = {"delay_p99_ms": "message_delay_ms_p99"}.get(ranked_by, ranked_by)
         parts.append("<table><thead><tr>" + "".join(f"<th>{html.escape(_SHOWN[n])}</th>" for n in head))
         parts.append("<th></th></tr></thead><tbody>")
         seeds: dict[str, list[float]] = {}
         for run in results.where(scenario=scenario):
-            if run[ranked_by] is not None:
-                seeds.setdefault(run["scheduler"], []).append(run[ranked_by])
+            if run[of_a_run] is not None and run["status"] != "failed":
+                seeds.setdefault(run["scheduler"], []).append(run[of_a_run])
         most = max((value for values in seeds.values() for value in values), default=0.0) or 1.0
         for row in rows:
             cells = "".join(f"<td>{html.escape(_cell(name, row))}</td>" for name in head)
             plot = _bar(row[ranked_by] or 0.0, seeds.get(row["scheduler"], []), most, bool(row["plain_tcp"]))
             parts.append(f"<tr>{cells}<td>{plot}</td></tr>")
+        most_seeds = max(row["runs"] - row["failed"] for row in rows)
         reference = next((row["reference"] for row in rows if row["reference"]), None)
         parts.append("</tbody></table>")
         if reference:
             parts.append(
-                f"<p><small>Bars are means of {max(row['runs'] for row in rows)} seeds, circles are seeds, grey is plain TCP; "
+                f"<p><small>Bars are means of {_native.counted(most_seeds, 'seed')}, circles are seeds, grey is plain TCP; "
                 f"difference to {html.escape(reference)} seed by seed, with the 95&nbsp;% interval (~: not significant).</small></p>"
             )
-    if not results.complete:
-        parts.append(f"<p>Stopped early: {len(results)} of {results._native.planned} runs are finished.</p>")
     return "".join(parts)
 
 
@@ -316,5 +322,5 @@ def _html_table(columns: list[str], rows: list[dict[str, Any]], total: int) -> s
     body = "".join(
         "<tr>" + "".join(f"<td>{html.escape(cell(row[name]))}</td>" for name in columns) + "</tr>" for row in rows
     )
-    more = f"<p><small>{len(rows)} of {total} rows</small></p>" if total > len(rows) else ""
+    more = f"<p><small>{len(rows)} of {_native.counted(total, 'row')}</small></p>" if total > len(rows) else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"

@@ -65,7 +65,8 @@ class Sweep:
             InputError: If runs are missing.
         """
         if not self.complete:
-            raise InputError(f"{self.folder}: {len(self) - self.done} of {len(self)} runs are missing")
+            runs = _native.counted(len(self), "run")
+            raise InputError(f"{self.folder}: {len(self) - self.done} of {runs} not made yet")
         return self.folder / "runs.parquet"
 
     def to_arrow(self) -> pyarrow.Table:
@@ -114,7 +115,7 @@ class Sweep:
 
     def __repr__(self) -> str:
         """The plan and how far it is."""
-        return f"<Sweep {self._plan.name}: {self.done} of {len(self)} runs in {self.folder}>"
+        return f"<Sweep {self._plan.name}: {self.done} of {_native.counted(len(self), 'run')} in {self.folder}>"
 
 
 def sweep(
@@ -187,7 +188,8 @@ def sweep(
                     made = _on_executor(executor, tasks, in_flight, shown)
             except KeyboardInterrupt:
                 so_far = Sweep(ready, folder, made)
-                text = f"stopped: {so_far.done} of {len(ready)} runs are finished; the same call goes on with the rest"
+                runs = _native.counted(len(ready), "run")
+                text = f"stopped: {so_far.done} of {runs} are finished; the same call goes on with the rest"
                 raise Interrupted(text, so_far) from None
         if len(finished(folder)) == len(ready):
             _unite(folder, len(ready))

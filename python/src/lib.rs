@@ -25,7 +25,7 @@ mod _native {
     #[pymodule_export]
     use crate::results::RunSet;
     #[pymodule_export]
-    use crate::run::{compare, default_schedulers, listing};
+    use crate::run::{compare, counted, default_schedulers, listing};
     #[pymodule_export]
     use crate::scenario::Document;
     #[pymodule_export]

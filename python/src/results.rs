@@ -6,7 +6,7 @@ use crate::table::{Column, Table};
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::{Delays, Metrics, PathMetrics, RunResult, Status, TimeSpent};
 use pathweave_report::{Comparison, Difference, Estimate, Standing, csv, ranked, verdict};
-use pathweave_runner::{Plan, write_pages};
+use pathweave_runner::{Plan, planned, write_pages};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ impl RunSet {
     }
 
     fn comparisons(&self) -> Vec<Comparison> {
-        Comparison::all(&self.results, self.against.as_deref())
+        Comparison::all(&self.results, &planned(&self.plans), self.against.as_deref())
     }
 }
 
@@ -113,15 +113,20 @@ impl RunSet {
             ("scheduler", words(&|(_, s)| Some(s.scheduler.clone()))),
             ("same_packets_as", words(&|(_, s)| Some(s.same.join(", ")).filter(|same| !same.is_empty()))),
             ("plain_tcp", words(&|(c, s)| s.plain_tcp.map(|path| c.path_name(path)))),
+            ("planned", counts(&|(_, s)| s.planned)),
             ("runs", counts(&|(_, s)| s.runs)),
             ("stalled", counts(&|(_, s)| s.stalled)),
             ("failed", counts(&|(_, s)| s.failed)),
+            ("judged_by", words(&|(c, _)| Some(c.judged.column().to_owned()))),
             ("goodput_mbps", numbers(&|(_, s)| Some(s.goodput_mbps.mean))),
             ("goodput_low_mbps", numbers(&|(_, s)| low(Some(s.goodput_mbps)))),
             ("goodput_high_mbps", numbers(&|(_, s)| high(Some(s.goodput_mbps)))),
             ("completion_s", numbers(&|(_, s)| s.completion_s.map(|e| e.mean))),
             ("completion_low_s", numbers(&|(_, s)| low(s.completion_s))),
             ("completion_high_s", numbers(&|(_, s)| high(s.completion_s))),
+            ("delay_p50_ms", numbers(&|(_, s)| s.delay_p50_ms())),
+            ("delay_p99_ms", numbers(&|(_, s)| s.delay_p99_ms())),
+            ("longest_gap_ms", numbers(&|(_, s)| s.longest_gap_ms())),
             ("aggregation_benefit", numbers(&|(_, s)| s.benefit.map(|e| e.mean))),
             ("reference", words(&|(c, _)| reference(c))),
             ("difference", numbers(&|(_, s)| s.against.map(|d| d.mean()))),
@@ -131,7 +136,7 @@ impl RunSet {
                 "significant",
                 Column::Truth(rows.iter().map(|(_, s)| s.against.and_then(|d| d.is_significant())).collect()),
             ),
-            ("against_plain_tcp", words(&|(_, s)| s.standing.map(|found| standing(found).into()))),
+            ("against_plain_tcp", words(&|(_, s)| s.standing().map(|found| standing(found).into()))),
             ("share_by_path", Column::Numbers(rows.iter().map(|(_, s)| s.share.clone()).collect())),
         ];
         columns.extend([
@@ -176,13 +181,14 @@ impl RunSet {
         }
         let of = |scenario: &str, scheduler: &str, seed: u64| {
             let same = |run: &RunResult| run.scenario == scenario && run.scheduler == scheduler && run.seed == seed;
-            self.results.iter().position(same).and_then(|i| values[i])
+            self.results.iter().position(|run| same(run) && run.status != Status::Failed).and_then(|i| values[i])
         };
         let found: Vec<(&str, &str, usize, Option<Difference>)> = groups
             .into_iter()
             .map(|(scenario, scheduler)| {
                 let mine = self.results.iter().zip(&values);
                 let mine = mine.filter(|(run, _)| run.scenario == scenario && run.scheduler == scheduler);
+                let mine = mine.filter(|(run, _)| run.status != Status::Failed);
                 let pairs = mine.filter_map(|(run, value)| Some(((*value)?, of(scenario, against, run.seed)?)));
                 let pairs: Vec<(f64, f64)> = pairs.collect();
                 (scenario, scheduler, pairs.len(), Difference::of(&pairs))
@@ -208,7 +214,7 @@ impl RunSet {
 
     /// The answer for each scenario, in sentences.
     fn verdicts(&self) -> Vec<(String, Option<String>)> {
-        self.comparisons().iter().map(|c| (c.scenario.clone(), verdict(c))).collect()
+        self.comparisons().iter().map(|c| (c.scenario.clone(), verdict(c).map(|v| v.to_string()))).collect()
     }
 
     /// The ranked tables as the command shows them.
@@ -267,6 +273,7 @@ pub(crate) fn metrics(results: &[RunResult]) -> Vec<(String, Column)> {
     // What every run could have says which columns there are, whatever these runs have.
     let template = Metrics {
         message_delay_ms: Some(Delays::default()),
+        undelivered_messages: Some(0),
         per_path: vec![PathMetrics::default()],
         time: TimeSpent::default(),
         ..Metrics::default()

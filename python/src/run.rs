@@ -113,6 +113,12 @@ pub(crate) fn one_scheduler(source: Source, scheduler: &str, registry: &Registry
     plans.pop().ok_or_else(|| Failure::Input("there is no scenario".into()))
 }
 
+/// A number with what it counts, as in "1 run" and "3 runs".
+#[pyfunction]
+pub(crate) fn counted(number: u64, one: &str) -> String {
+    pathweave_units::counted(number, one)
+}
+
 /// The schedulers that are compared if none are named.
 #[pyfunction]
 pub(crate) fn default_schedulers() -> Vec<&'static str> {

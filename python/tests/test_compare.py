@@ -210,7 +210,7 @@ def test_other_threads_go_on_while_runs_are_made():
 
 
 INTERRUPTED = """
-import os, signal, sys, threading
+import csv, os, signal, sys, threading
 import pathweave
 threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
@@ -221,11 +221,22 @@ except pathweave.Interrupted as stopped:
     assert not results.complete
     assert len(results.runs) == len(results)
     print("kept", len(results), results.summary.column("scheduler")[0])
+    planned = results._native.planned
+    said = f"Stopped early: {len(results)} of {planned} runs are finished."
+    assert results.verdict.startswith(said), results.verdict
+    assert said in str(results) and said in results._repr_html_()
+    [page, *_] = results.to_html(sys.argv[1] + "/page.html")
+    assert f'<div class="verdict worse"><p>{said}</p>' in page.read_text()
+    results.to_csv(sys.argv[1] + "/table.csv")
+    rows = list(csv.DictReader(open(sys.argv[1] + "/table.csv")))
+    assert sum(int(row["runs"]) for row in rows) == len(results)
+    assert sum(int(row["planned"]) for row in rows) == planned
+    assert len(rows) == len(pathweave.algorithms()) + 2
 """
 
 
-def test_ctrl_c_keeps_what_is_finished():
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60)
+def test_ctrl_c_keeps_what_is_finished_and_says_everywhere_what_is_missing(tmp_path):
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, str(tmp_path)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("kept ")
 

@@ -177,6 +177,11 @@ def test_an_exception_is_the_runs_error_with_its_traceback():
     assert failed[0]["reason"].endswith("RuntimeError: no idea")
     assert [row["status"] for row in rows(results, "minrtt")] == ["completed"] * 2
     assert any("no idea" in line for line in results.problems)
+    assert results.verdict.startswith("failing failed in 2 of 2 runs: RuntimeError: no idea. It is left out. ")
+    assert "failing" not in results.verdict.split("left out.")[1]
+    assert "failing" not in results.summary.column("scheduler")
+    assert "failing" in results.differences("minrtt").column("scheduler")
+    assert results.differences("minrtt").column("seeds")[0] == 0
 
 
 def test_an_answer_that_is_no_decision():

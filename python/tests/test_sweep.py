@@ -96,7 +96,7 @@ def test_executors_and_shards(here, plan, tmp_path):
     with concurrent.futures.ProcessPoolExecutor(2, mp_context=spawn()) as processes:
         first = pathweave.sweep(plan, out=tmp_path / "cut", executor=processes, task_runs=5, shard=(1, 2))
         assert (first.made, first.done, first.complete) == (12, 12, False)
-        with pytest.raises(pathweave.InputError, match="12 of 24 runs are missing"):
+        with pytest.raises(pathweave.InputError, match="12 of 24 runs not made yet"):
             _ = first.path
         second = pathweave.sweep(plan, out=tmp_path / "cut", executor=processes, task_runs=5, shard=(2, 2))
     assert (second.made, second.complete) == (12, True)

@@ -8,7 +8,10 @@ use pathweave_algorithms::Registry;
 use pathweave_lab::results::{RunResult, Status};
 use pathweave_lab::sim::Simulation;
 use pathweave_report::{Comparison, csv, ranked};
-use pathweave_runner::{DEFAULT_SCENARIO, Engine, Failure, Outcome, Plan, Request, execute, open, write_pages};
+use pathweave_runner::{
+    DEFAULT_SCENARIO, Engine, Failure, Outcome, Plan, Request, execute, open, planned as asked_for, write_pages,
+};
+use pathweave_units::counted;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -55,13 +58,13 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
         execute(&plans, registry, engine, options.jobs.at_once, &progress, Some(&prepare), out)?;
     drop(progress);
 
+    let comparisons = Comparison::all(&results, &asked_for(&plans), options.against.as_deref());
     // Results are saved before anything is shown.
     if let Some(capture) = &capture {
         capture.finish()?;
     }
     if let Some(path) = &options.csv {
-        let text = csv(&Comparison::all(&results, options.against.as_deref()));
-        std::fs::write(path, text).map_err(Failure::writing(path.display()))?;
+        std::fs::write(path, csv(&comparisons)).map_err(Failure::writing(path.display()))?;
     }
     let pages = match &page_path {
         None => Vec::new(),
@@ -71,14 +74,15 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
             [path.clone()].into_iter().chain(explanations).collect()
         }
     };
-    let text = shown(&results, options, &pages, columns());
+    let text = shown(&comparisons, options, &pages, columns());
     match lines_on_stdout {
         true => io::stderr().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard error"))?,
         false => io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?,
     }
     let mut problems = problems(&results);
     if results.len() < planned {
-        problems.push_str(&format!("Stopped early: {} of {planned} runs are finished and counted.\n", results.len()));
+        let runs = counted(planned, "run");
+        problems.push_str(&format!("Stopped early: {} of {runs} are finished and counted.\n", results.len()));
     }
     io::stderr().lock().write_all(problems.as_bytes()).map_err(Failure::writing("standard error"))?;
     Ok(ExitCode::from(match () {
@@ -135,10 +139,10 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn shown(results: &[RunResult], options: &CompareOptions, pages: &[PathBuf], columns: usize) -> String {
+fn shown(comparisons: &[Comparison], options: &CompareOptions, pages: &[PathBuf], columns: usize) -> String {
     let mut text = String::new();
-    for comparison in Comparison::all(results, options.against.as_deref()) {
-        text.push_str(&ranked(&comparison, options.why.as_deref(), columns));
+    for comparison in comparisons {
+        text.push_str(&ranked(comparison, options.why.as_deref(), columns));
     }
     match pages {
         [] => text.push_str("--report FILE.html writes all of this as a page, with everything over time.\n"),
@@ -168,7 +172,7 @@ fn problems(results: &[RunResult]) -> String {
     if bad.is_empty() {
         return text;
     }
-    text.push_str(&format!("{} of {} runs did not complete:\n", bad.len(), results.len()));
+    text.push_str(&format!("{} of {} did not complete:\n", bad.len(), counted(results.len(), "run")));
     for r in bad.iter().take(MOST_PROBLEMS) {
         let how = if r.status == Status::Stalled { "stalled" } else { "failed" };
         let reason = r.reason.as_deref().unwrap_or("no reason given");

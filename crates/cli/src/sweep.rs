@@ -12,6 +12,7 @@ use pathweave_experiments::reproduction::text as claims;
 use pathweave_experiments::results::Results;
 use pathweave_lab::scenario::SchedulerSpec;
 use pathweave_runner::{Engine, Failure, version};
+use pathweave_units::counted;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -51,7 +52,7 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
     }
     let results = Results::new(&ready.plan.sweep, &records);
     let judged = verdicts(&ready.plan.sweep, &results).map_err(Failure::Input)?;
-    let text = format!("{} runs: {}\n", results.runs, path.display());
+    let text = format!("{}: {}\n", counted(results.runs, "run"), path.display());
     io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
     write_page(&ready, &results, &judged, &options.out)?;
     let problems = problems(&results);
@@ -77,7 +78,7 @@ pub(crate) fn problems(results: &Results) -> String {
     if results.problems.is_empty() {
         return String::new();
     }
-    let mut text = format!("{} of {} runs did not complete:\n", results.problems.len(), results.runs);
+    let mut text = format!("{} of {} did not complete:\n", results.problems.len(), counted(results.runs, "run"));
     for problem in results.problems.iter().take(MOST_PROBLEMS) {
         text.push_str(&format!("  {problem}\n"));
     }

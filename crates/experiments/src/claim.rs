@@ -5,6 +5,7 @@ use crate::region;
 use crate::results::Results;
 use crate::runs::Sweep;
 use pathweave_report::{Difference, quantile_of};
+use pathweave_units::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The verdict on a claim.
@@ -323,7 +324,7 @@ fn place(sweep: &Sweep, scenario: usize, points: &[(usize, usize)], comparison: 
                 words.push(format!("{} {}", parameter.name, values[i]));
             }
         }
-        many => words.push(format!("{} points", many.len())),
+        many => words.push(counted(many.len(), "point")),
     }
     words.join(", ")
 }

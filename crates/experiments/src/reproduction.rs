@@ -6,6 +6,7 @@ use crate::metric;
 use crate::plan::Plan;
 use core::fmt::Write as _;
 use pathweave_report::short;
+use pathweave_units::counted;
 use serde::Serialize;
 
 /// How many comparisons of a claim the text shows.
@@ -108,7 +109,7 @@ pub fn counts(judged: &Judged<'_>) -> String {
     }
     parts.extend(judged.region.clone());
     if let Some((k, n)) = judged.open {
-        parts.push(format!("it holds for {k} of {n} values that the source leaves open"));
+        parts.push(format!("it holds for {k} of {} that the source leaves open", counted(n, "value")));
     }
     parts.join("; ")
 }
@@ -252,7 +253,7 @@ pub fn markdown(
     figures: &[(String, String)],
     tried: &[&Tried],
 ) -> String {
-    let mut out = format!("### {name}\n\n{}. {} seeds. Source: {}.\n", plan.title, plan.seeds, plan.source);
+    let mut out = format!("### {name}\n\n{}. {}. Source: {}.\n", plan.title, counted(plan.seeds, "seed"), plan.source);
     for (title, file) in figures {
         let _ = write!(out, "\n![{title}]({file})\n\n{title}\n");
     }

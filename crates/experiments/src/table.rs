@@ -7,6 +7,7 @@ use crate::record::{Header, Record};
 use crate::runs::Sweep;
 use core::fmt::Write as _;
 use pathweave_lab::results::Status;
+use pathweave_units::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Significant digits.
@@ -111,7 +112,7 @@ pub fn read(sweep: &Sweep, text: &str) -> Result<Vec<Record>, String> {
     }
     match records.len() == sweep.len() {
         true => Ok(records),
-        false => Err(format!("{} of {} runs are there", records.len(), sweep.len())),
+        false => Err(format!("{} of {} are there", records.len(), counted(sweep.len(), "run"))),
     }
 }
 

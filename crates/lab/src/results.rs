@@ -129,6 +129,10 @@ pub struct Metrics {
     /// last byte (BLEST §III). Nothing for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_delay_ms: Option<Delays>,
+    /// Messages, and objects of web pages, that were due within the measured time, a second or more before its end, and did not arrive.
+    /// Nothing if a measured connection has another workload: one that sends as fast as the network lets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undelivered_messages: Option<u64>,
 }
 
 /// Times between events.

@@ -6,8 +6,6 @@
   const states = data.scenarios.map(s => ({
     chosen: s.chosen ?? s.best ?? 0, run: -1, rate: false, all: false, filter: "",
   }));
-  const unitOf = scenario => scenario.sized ? "s" : "Mbit/s";
-  const valueOf = (scenario, row) => scenario.sized ? row.time : row.goodput;
   function roles(scenario, index) {
     const all = [];
     if (index === scenario.best) all.push("best");
@@ -37,13 +35,12 @@
       : state.all || i < 6 || i === state.chosen || i === scenario.reference || i === scenario.best);
   }
   function ranking(index, box) {
-    const scenario = data.scenarios[index], state = states[index], unit = unitOf(scenario);
+    const scenario = data.scenarios[index], state = states[index], unit = scenario.unit;
     const rows = shownRows(scenario, state);
     const width = box.clientWidth, narrow = width < 640, several = scenario.paths.length > 1;
     const name = ([row, i]) => `${i + 1}  ${tied(row)}`;
     const values = rows.map(([row]) => {
-      const v = valueOf(scenario, row);
-      return v ? digits(v.mean) : "did not finish";
+      return row.value ? digits(row.value.mean) : scenario.no_value;
     });
     const notes = rows.map(([row, i]) => i === scenario.reference ? "reference" : difference(row, unit));
     const left = narrow ? 0 : Math.min(Math.max(60, ...rows.map(r => textWidth(name(r), 13, 600))) + 14, width * 0.34);
@@ -52,16 +49,16 @@
     const shareWidth = !several ? 0 : narrow ? width : Math.min(190, width * 0.17);
     const bars = narrow ? width - valueWidth - noteWidth : width - left - valueWidth - noteWidth - shareWidth - 8;
     const rowHeight = narrow ? (several ? 62 : 48) : 32, top = 26;
-    const most = Math.max(1e-9, ...rows.map(([row]) => valueOf(scenario, row)?.mean ?? 0));
+    const most = Math.max(1e-9, ...rows.map(([row]) => row.value?.mean ?? 0));
     const height = top + rows.length * rowHeight + 4;
     const svg = make("svg", { role: "img", viewBox: `0 0 ${width} ${height}`, height, width });
     svg.setAttribute("aria-label", rows.map((r, i) => `${name(r)}: ${values[i]} ${unit}, ${notes[i]}`).join("; "));
     const head = (x, text, anchor = "start") => svg.append(make("text", { class: "soft small", x, y: 14, "text-anchor": anchor }, text));
-    head(left, `${scenario.sized ? "Completion time" : "Goodput"}, ${unit}`);
+    head(left, `${scenario.judged}, ${unit}`);
     if (!narrow) head(left + bars + valueWidth, "against the reference");
     if (several && !narrow) head(width - shareWidth, "share of bytes sent, %");
     rows.forEach(([row, i], at) => {
-      const y = top + at * rowHeight, role = ink(roles(scenario, i)), v = valueOf(scenario, row);
+      const y = top + at * rowHeight, role = ink(roles(scenario, i)), v = row.value;
       const bar = y + (narrow ? 20 : 7), middle = bar + 13.5;
       const weight = roles(scenario, i).length ? "strong" : "";
       svg.append(narrow ? make("text", { class: weight, x: 0, y: y + 14 }, name([row, i]))
@@ -83,7 +80,7 @@
           from += wide;
         });
       }
-      const tip = [row.label, ...row.same.map(s => `= ${s}`), v ? `mean ${digits(v.mean, 3)} ${unit}, median ${digits(v.median, 3)} ${unit}` : "did not finish"];
+      const tip = [row.label, ...row.same.map(s => `= ${s}`), v ? `mean ${digits(v.mean, 3)} ${unit}, median ${digits(v.median, 3)} ${unit}` : scenario.no_value];
       if (row.benefit != null) tip.push(`aggregation benefit ${digits(row.benefit)}`);
       if (several) tip.push(...row.share.map((s, p) => `${scenario.paths[p]}: ${(s * 100).toFixed(1)} % of the bytes`));
       if (row.standing === "worse") tip.push("worse than plain TCP on the best path");
@@ -100,7 +97,7 @@
     if (several) scenario.paths.forEach((p, i) => key.append(make("li", { class: `p${i % 4}` }, make("span", { class: "swatch" }), p)));
     box.replaceChildren(key, svg);
     if (!rows.length) box.append(make("p", { class: "note" }, "No scheduler has this in its name."));
-    else if (!rows.some(([row]) => valueOf(scenario, row))) drawn.empty.push(`ranking of ${scenario.name}`);
+    else if (!rows.some(([row]) => row.value)) drawn.empty.push(`ranking of ${scenario.name}`);
     drawn.plots++;
   }
   function filter(index, box) {
@@ -150,14 +147,18 @@
         from += wide;
       });
     });
-    const key = make("ul", { class: "key" });
     const row = scenario.rows[state.chosen];
-    row.parts.forEach(([name, seconds], p) => (p < 5 || seconds > 0) && key.append(make("li", { class: PART_INKS[p] }, make("span", { class: "swatch" }), `${name} ${digits(seconds)} s`)));
+    // Parts that some bar has; Nagle's rule and pacing are rare.
+    const shown = row.parts.map((_, p) => p).filter(p => p < 5 || wanted.some(i => scenario.rows[i].parts[p][1] > 0));
+    const numbers = p => wanted.map(i => make("td", {}, digits(scenario.rows[i].parts[p][1])));
+    const key = make("table", { class: "parts" },
+      make("thead", {}, make("tr", {}, make("th", { class: "who" }, "s a run"), ...wanted.map(i => make("th", {}, scenario.rows[i].label)))),
+      make("tbody", {}, ...shown.map(p => make("tr", {}, make("th", { class: `who ${PART_INKS[p]}`, scope: "row" }, make("span", { class: "swatch" }), " " + row.parts[p][0]), ...numbers(p)))));
     const table = make("table", {}, make("thead", {}, make("tr", {}, ...["Path, s a run", "slow start", "repairing losses", "blocked the receiver", "filled the window"].map((t, i) => make("th", i ? {} : { class: "who" }, t)))));
     const body = make("tbody");
     row.by_path.forEach((list, p) => body.append(make("tr", {}, make("th", { class: "who", scope: "row" }, scenario.paths[p]), ...list.map(x => make("td", {}, digits(x))))));
     table.append(body);
-    box.append(svg, key, make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Time by path" }, table));
+    box.append(svg, make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Parts of the time" }, key), make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Time by path" }, table));
     if (row.plain_tcp == null) box.append(explanation(scenario, row));
   }
   // A link where the explanation is written beside this page, otherwise the command that writes it.

@@ -1,11 +1,11 @@
 //! What the page's script draws from: summaries, and series thinned to what a screen can show.
 
 use crate::card::About;
+use crate::comparison::{Comparison, Judged, Standing, Summary};
 use crate::statistics::Difference;
 use crate::statistics::{Estimate, quantile, sorted};
-use crate::summary::{Comparison, Standing, Summary};
-use crate::verdict::{explained, shares};
-use pathweave_lab::results::RunResult;
+use crate::time_spent::{explained, shares};
+use pathweave_lab::results::{RunResult, Status};
 use serde::Serialize;
 
 /// Most points of a series; longer ones are thinned.
@@ -24,7 +24,10 @@ pub(crate) struct Data {
 pub(crate) struct ScenarioData {
     name: String,
     paths: Vec<String>,
-    sized: bool,
+    /// What is judged, its unit, and what is said of a row without a value.
+    judged: &'static str,
+    unit: &'static str,
+    no_value: &'static str,
     /// The seeds that can be chosen.
     seeds: Vec<u64>,
     /// How many seeds there are.
@@ -55,8 +58,8 @@ struct Row {
     same: Vec<String>,
     plain_tcp: Option<usize>,
     standing: Option<&'static str>,
-    goodput: Spread,
-    time: Option<Spread>,
+    /// What is judged.
+    value: Option<Spread>,
     against: Option<Against>,
     benefit: Option<f64>,
     share: Vec<f64>,
@@ -131,7 +134,12 @@ fn scenario(comparison: &Comparison, results: &[RunResult], about: Option<&About
     ScenarioData {
         name: comparison.scenario.clone(),
         paths: (0..comparison.paths).map(|p| comparison.path_name(p)).collect(),
-        sized: comparison.sized,
+        judged: comparison.judged.title(),
+        unit: comparison.judged.unit(),
+        no_value: match comparison.judged {
+            Judged::Delay => "short of what is offered",
+            Judged::Goodput | Judged::Completion => "did not finish",
+        },
         all_seeds: comparison.seeds.len(),
         best: place(comparison.best_multipath()),
         reference: comparison.reference,
@@ -150,6 +158,7 @@ fn scenario(comparison: &Comparison, results: &[RunResult], about: Option<&About
 fn row(comparison: &Comparison, summary: &Summary, results: &[RunResult], seeds: &[u64]) -> Row {
     let mut runs: Vec<&RunResult> =
         results.iter().filter(|r| r.scenario == comparison.scenario && r.scheduler == summary.scheduler).collect();
+    runs.retain(|r| r.status != Status::Failed);
     runs.sort_by_key(|r| r.seed);
     let longest = runs.iter().map(|r| r.series.goodput_mbps.len()).max().unwrap_or(0);
     let thin = longest.div_ceil(POINTS).max(1);
@@ -166,13 +175,12 @@ fn row(comparison: &Comparison, summary: &Summary, results: &[RunResult], seeds:
         label: comparison.marked_label(summary),
         same: summary.same.clone(),
         plain_tcp: summary.plain_tcp,
-        standing: summary.standing.map(|s| match s {
+        standing: summary.standing().map(|s| match s {
             Standing::Better => "better",
             Standing::Level => "level",
             Standing::Worse => "worse",
         }),
-        goodput: spread(summary.goodput_mbps),
-        time: summary.completion_s.map(spread),
+        value: summary.value.map(spread),
         against: summary.against.map(against),
         benefit: summary.benefit.map(|b| round(b.mean)),
         share: summary.share.iter().copied().map(round).collect(),

@@ -4,6 +4,7 @@ use crate::card::About;
 use crate::document::html;
 use crate::document::{BRAND, Document, document};
 use crate::number::short;
+use pathweave_units::counted;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -94,8 +95,8 @@ fn body(emulation: &Emulation) -> String {
     }
     let _ = writeln!(
         out,
-        "<p class=\"about\">{} paths · {}&nbsp;s in real time · seed {seed} · <code>{}</code></p>",
-        paths.len(),
+        "<p class=\"about\">{} · {}&nbsp;s in real time · seed {seed} · <code>{}</code></p>",
+        counted(paths.len(), "path"),
         short(*seconds),
         html(command)
     );

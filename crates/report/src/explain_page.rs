@@ -5,6 +5,7 @@ use crate::document::{BRAND, Document, document};
 use crate::number::kilobytes;
 use crate::timeline::{Tally, blocked_text, by_rule, happened, headline, outcome_text, verdict_text};
 use pathweave_lab::explain::{Entry, Explanation, Named, SawEntry, Verdict, What};
+use pathweave_units::counted;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -122,11 +123,11 @@ fn mark_blocking(marks: &mut [Mark], entries: &[Entry]) {
 
 fn body(explanation: &Explanation, shown: &[Entry]) -> String {
     let Explanation { scenario, scheduler, seed, from_s, to_s, entries, overrides, .. } = explanation;
-    let decisions = entries.iter().filter(|e| e.what.is_decision()).count();
+    let decisions = counted(entries.iter().filter(|e| e.what.is_decision()).count(), "decision");
     let mut out = format!(
         "{BRAND}</header>\n<noscript><p class=\"note\">The plot needs JavaScript; the table does not.</p></noscript>\n\
          <main id=\"main\">\n<section class=\"scenario\">\n<h1 class=\"name\">{} on {}</h1>\n\
-         <p class=\"about\">{decisions} decisions from {from_s}&nbsp;s to {to_s}&nbsp;s · seed {seed}",
+         <p class=\"about\">{decisions} from {from_s}&nbsp;s to {to_s}&nbsp;s · seed {seed}",
         html(scheduler),
         html(scenario)
     );

@@ -15,8 +15,8 @@ pub(crate) struct Metric {
     /// Whether less of it is better, or neither.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the document"))]
     better: Better,
-    /// A run's.
-    of: fn(&Metrics) -> f64,
+    /// A run's; nothing where runs of its kind have none.
+    of: fn(&Metrics) -> Option<f64>,
     /// What stands for all runs.
     over: Over,
     /// Its column in a CSV file, and how many of the result's units one of its units is.
@@ -26,7 +26,7 @@ pub(crate) struct Metric {
     /// Its title in the terminal's table, in two lines, and what the numbers mean; nothing where it is not shown there.
     pub(crate) table: Option<(&'static str, &'static str)>,
     /// For people.
-    pub(crate) text: fn(f64) -> String,
+    text: fn(f64) -> String,
 }
 
 /// Which way a metric is better.
@@ -43,61 +43,87 @@ enum Over {
     Largest,
 }
 
+/// The page's group of a message's delays.
+pub(crate) const DELAYS: &str = "Delay, ms";
+/// CSV columns.
+pub(crate) const DELAY_P50: &str = "delay_p50_ms";
+pub(crate) const DELAY_P99: &str = "delay_p99_ms";
+pub(crate) const LONGEST_GAP: &str = "longest_gap_ms";
+
 /// All of them, in the order of columns. In the terminal's table the first are the most important: what does not fit is left out
 /// from the end.
 #[rustfmt::skip]
 pub(crate) const METRICS: &[Metric] = &[
+    Metric { key: ("message_delay_ms.p50", "ms"), better: Better::Less, over: Over::Mean,
+        what: "delay of messages or of a page's objects, median",
+        of: |m| Some(m.message_delay_ms?.p50), csv: (DELAY_P50, 1.0),
+        page: (DELAYS, "p50"), table: Some(("p50\nms", "p50: median delay")), text: short },
+    Metric { key: ("message_delay_ms.p99", "ms"), better: Better::Less, over: Over::Mean,
+        what: "the same, 99th percentile",
+        of: |m| Some(m.message_delay_ms?.p99), csv: (DELAY_P99, 1.0),
+        page: (DELAYS, "p99"), table: None, text: short },
+    Metric { key: ("arrival_interval_ms.max", "ms"), better: Better::Less, over: Over::Largest,
+        what: "longest time between two deliveries to the application; summed up only where there are messages or pages",
+        of: |m| m.message_delay_ms.map(|_| m.arrival_interval_ms.max), csv: (LONGEST_GAP, 1.0),
+        page: (DELAYS, "longest gap"), table: Some(("longest\ngap ms", "longest gap: time without a delivery")), text: short },
     Metric { key: ("out_of_order_bytes.mean", "bytes"), better: Better::Less, over: Over::Mean,
         what: "data that waits out of order, at the receiver; computed from the maximum in each 10 ms",
-        of: |m| m.out_of_order_bytes.mean, csv: ("out_of_order_mean_kb", 1e3),
+        of: |m| Some(m.out_of_order_bytes.mean), csv: ("out_of_order_mean_kb", 1e3),
         page: ("Out-of-order queue, KB", "mean"), table: None, text: kilobytes },
     Metric { key: ("out_of_order_bytes.p95", "bytes"), better: Better::Less, over: Over::Mean,
         what: "the same, 95th percentile",
-        of: |m| m.out_of_order_bytes.p95 as f64, csv: ("out_of_order_p95_kb", 1e3),
+        of: |m| Some(m.out_of_order_bytes.p95 as f64), csv: ("out_of_order_p95_kb", 1e3),
         page: ("Out-of-order queue, KB", "p95"),
         table: Some(("waits\nKB", "waits: data that arrived too early, 95th percentile")), text: kilobytes },
     Metric { key: ("out_of_order_bytes.max", "bytes"), better: Better::Less, over: Over::Largest,
         what: "the same, maximum",
-        of: |m| m.out_of_order_bytes.max as f64, csv: ("out_of_order_max_kb", 1e3),
+        of: |m| Some(m.out_of_order_bytes.max as f64), csv: ("out_of_order_max_kb", 1e3),
         page: ("Out-of-order queue, KB", "max"), table: None, text: kilobytes },
     Metric { key: ("retransmitted_segments", "segments"), better: Better::Less, over: Over::Mean,
         what: "sent again on the same subflow (sender)",
-        of: |m| m.retransmitted_segments as f64, csv: ("resent_segments", 1.0),
+        of: |m| Some(m.retransmitted_segments as f64), csv: ("resent_segments", 1.0),
         page: ("Segments", "resent"), table: Some(("resent\n", "resent: segments a run")), text: count },
     Metric { key: ("reinjected_segments", "segments"), better: Better::Neither, over: Over::Mean,
         what: "sent on another subflow after a timeout or on a dead path (sender)",
-        of: |m| m.reinjected_segments as f64, csv: ("reinjected_segments", 1.0),
+        of: |m| Some(m.reinjected_segments as f64), csv: ("reinjected_segments", 1.0),
         page: ("Segments", "reinjected"),
         table: Some(("rein-\njected", "reinjected: segments sent again on another path")), text: count },
     Metric { key: ("timeouts", ""), better: Better::Less, over: Over::Mean,
         what: "retransmission timeouts (sender)",
-        of: |m| m.timeouts as f64, csv: ("timeouts", 1.0),
+        of: |m| Some(m.timeouts as f64), csv: ("timeouts", 1.0),
         page: ("", "Timeouts"), table: None, text: count },
     Metric { key: ("head_of_line_blocked_s", "s"), better: Better::Less, over: Over::Mean,
         what: "time in which later data had arrived but earlier data was missing",
-        of: |m| m.head_of_line_blocked_s, csv: ("blocked_s", 1.0),
+        of: |m| Some(m.head_of_line_blocked_s), csv: ("blocked_s", 1.0),
         page: ("Time, s", "blocked"), table: None, text: short },
     Metric { key: ("window_limited_s", "s"), better: Better::Neither, over: Over::Mean,
         what: "time in which the sender had data and room in a congestion window, but the receive window held it back",
-        of: |m| m.window_limited_s, csv: ("window_limited_s", 1.0),
+        of: |m| Some(m.window_limited_s), csv: ("window_limited_s", 1.0),
         page: ("Time, s", "window-limited"),
         table: Some(("window\nfull s", "window full: the receive window held data back")), text: short },
 ];
 
 impl Metric {
-    /// What stands for these runs, of which there is one at least.
-    pub(crate) fn sum_up<'a>(&self, runs: impl Iterator<Item = &'a Metrics>) -> f64 {
-        let values: Vec<f64> = runs.map(self.of).collect();
+    /// What stands for these runs; nothing where no run has it.
+    pub(crate) fn sum_up<'a>(&self, runs: impl Iterator<Item = &'a Metrics>) -> Option<f64> {
+        let values: Vec<f64> = runs.filter_map(self.of).collect();
         match self.over {
-            Over::Mean => values.iter().sum::<f64>() / values.len() as f64,
-            Over::Largest => values.iter().copied().fold(0.0, f64::max),
+            _ if values.is_empty() => None,
+            Over::Mean => Some(values.iter().sum::<f64>() / values.len() as f64),
+            Over::Largest => Some(values.iter().copied().fold(0.0, f64::max)),
         }
+    }
+
+    /// For people; a dash where there is none.
+    pub(crate) fn shown(&self, value: Option<f64>, dash: &str) -> String {
+        value.map_or_else(|| dash.to_owned(), self.text)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pathweave_lab::results::Delays;
     use std::fmt::Write;
 
     const BEGIN: &str = "<!-- metrics: PATHWEAVE_BLESS=1 cargo test -p pathweave-report writes them -->\n";
@@ -144,7 +170,8 @@ mod tests {
     /// What a document calls a key is one of a result.
     #[test]
     fn every_key_is_one_of_a_result() {
-        let result = serde_json::to_value(Metrics::default()).expect("it is JSON");
+        let all = Metrics { message_delay_ms: Some(Delays::default()), ..Metrics::default() };
+        let result = serde_json::to_value(all).expect("it is JSON");
         for metric in METRICS {
             let pointer = format!("/{}", metric.key.0.replace('.', "/"));
             assert!(result.pointer(&pointer).is_some(), "{}", metric.key.0);

@@ -4,31 +4,31 @@
 
 use crate::again;
 use crate::card::About;
+use crate::comparison::{Comparison, Judged, Standing, Summary};
 use crate::data::Data;
 use crate::document::html;
 use crate::document::{BRAND, Document, document};
-use crate::metric::METRICS;
+use crate::metric::{DELAYS, METRICS};
 use crate::number::{short, signed};
-use crate::summary::{Comparison, Standing, Summary};
-use crate::table::percentages;
-use crate::verdict::verdict;
+use crate::table::{absence, percentages, shortcomings};
+use crate::verdict::{Tone, Verdict, verdict};
 use pathweave_lab::results::{RunResult, Status};
+use pathweave_units::counted;
 use std::fmt::Write;
 
 const PAGE_JS: &str = include_str!("../assets/page.js");
 
-/// The page for the results of any number of scenarios, with a section for each. `about` says more about some of them, `against`
-/// names the row that the others are compared with, and `why` the row whose time is explained first. Equal input gives equal bytes.
-pub fn page(results: &[RunResult], about: &[About], against: Option<&str>, why: Option<&str>) -> String {
-    let comparisons = Comparison::all(results, against);
-    let data = serde_json::to_string(&Data::of(results, &comparisons, about, why))
+/// The page of any number of comparisons, with a section for each. `results` are their runs. `about` says more about some of the
+/// scenarios, and `why` names the row whose time is explained first. Equal input gives equal bytes.
+pub fn page(comparisons: &[Comparison], results: &[RunResult], about: &[About], why: Option<&str>) -> String {
+    let data = serde_json::to_string(&Data::of(results, comparisons, about, why))
         .expect("plain numbers and text have a JSON form");
-    let title = match comparisons.as_slice() {
+    let title = match comparisons {
         [one] => format!("{} – Pathweave", one.scenario),
-        many => format!("{} scenarios – Pathweave", many.len()),
+        many => format!("{} – Pathweave", counted(many.len(), "scenario")),
     };
     let mut out = String::new();
-    header(&mut out, &comparisons);
+    header(&mut out, comparisons);
     out.push_str("<main id=\"main\">\n");
     for (i, comparison) in comparisons.iter().enumerate() {
         let about = about.iter().find(|a| a.scenario == comparison.scenario);
@@ -69,13 +69,24 @@ fn section(out: &mut String, i: usize, comparison: &Comparison, results: &[RunRe
     }
     let _ = writeln!(out, "<p class=\"about\">{}</p>", facts(comparison, &runs));
     answer(out, comparison);
-    let what = if comparison.sized { "Completion time" } else { "Goodput" };
-    let better = if comparison.sized { "Shorter is better." } else { "Longer is better." };
+    if comparison.summaries.is_empty() {
+        problems(out, &runs);
+        out.push_str("</section>\n");
+        return;
+    }
+    let what = comparison.judged.title();
+    let better = if comparison.judged.less_is_better() { "Shorter is better." } else { "Longer is better." };
+    let delay = match comparison.judged {
+        Judged::Delay => {
+            " A delay is the time from when a message is due, or an object is asked for, to its last byte."
+        }
+        Judged::Goodput | Judged::Completion => "",
+    };
     let shares = if comparison.paths > 1 { " Beside each bar: the share of the bytes sent on each path." } else { "" };
     let _ = writeln!(
         out,
         "<div class=\"card\"><h3>{what}</h3><p class=\"note\">Mean over the seeds, and the difference to the reference with its \
-         95&nbsp;% interval. {better}{shares} Choose a row to see why it is as it is.</p>\
+         95&nbsp;% interval. {better}{delay}{shares} Choose a row to see why it is as it is.</p>\
          <div class=\"filter\" data-scenario=\"{i}\" hidden></div><div class=\"plot ranking\" data-scenario=\"{i}\"></div></div>"
     );
     out.push_str("<div class=\"pair\">");
@@ -101,33 +112,44 @@ fn section(out: &mut String, i: usize, comparison: &Comparison, results: &[RunRe
     out.push_str("</section>\n");
 }
 
-/// The verdict: its first sentence large, the others below.
+/// What is missing of the comparison, in red, and the verdict: each with its first sentence large, the others below.
 fn answer(out: &mut String, comparison: &Comparison) {
-    let Some(text) = verdict(comparison) else { return };
-    let worse = comparison.best_multipath().is_some_and(|s| s.standing == Some(Standing::Worse));
-    let bad = worse || comparison.nothing_arrived();
-    let text = html(&text).replace(" Mbit/s", "&nbsp;Mbit/s").replace(" %", "&nbsp;%").replace(" s)", "&nbsp;s)");
+    let Some(Verdict { missing, answer, tone }) = verdict(comparison) else { return };
+    banner(out, "verdict worse", &missing);
+    let class = match tone {
+        Tone::Good => "verdict",
+        Tone::Open => "verdict open",
+        Tone::Bad => "verdict worse",
+    };
+    banner(out, class, &answer);
+}
+
+fn banner(out: &mut String, class: &str, sentences: &[String]) {
+    let units =
+        |text: &str| html(text).replace(" Mbit/s", "&nbsp;Mbit/s").replace(" %", "&nbsp;%").replace(" s)", "&nbsp;s)");
+    let text = sentences.join(" ");
+    if text.is_empty() {
+        return;
+    }
     let (first, rest) = text.split_once(". ").map_or((text.as_str(), ""), |(first, rest)| (first, rest));
     let stop = if first.ends_with('.') { "" } else { "." };
-    let class = if bad { "verdict worse" } else { "verdict" };
-    let _ = write!(out, "<div class=\"{class}\"><p>{first}{stop}</p>");
+    let _ = write!(out, "<div class=\"{class}\"><p>{}{stop}</p>", units(first));
     if !rest.is_empty() {
-        let _ = write!(out, "<p class=\"more\">{rest}</p>");
+        let _ = write!(out, "<p class=\"more\">{}</p>", units(rest));
     }
     out.push_str("</div>\n");
 }
 
 fn facts(comparison: &Comparison, runs: &[&RunResult]) -> String {
-    let several = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     let mut congestion: Vec<&str> = runs.iter().map(|r| r.congestion.as_str()).collect();
     congestion.sort_unstable();
     congestion.dedup();
     let schedulers = comparison.summaries.iter().filter(|s| s.plain_tcp.is_none());
     let mut text = format!(
         "{} · {} · {} · congestion control {}",
-        several(comparison.paths, "path"),
-        several(schedulers.map(|s| 1 + s.same.len()).sum(), "scheduler"),
-        several(comparison.seeds.len(), "seed"),
+        counted(comparison.paths, "path"),
+        counted(schedulers.map(|s| 1 + s.same.len()).sum::<usize>(), "scheduler"),
+        counted(comparison.seeds.len(), "seed"),
         html(&congestion.join(", "))
     );
     if let Some(note) = comparison.host_note() {
@@ -153,12 +175,12 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
     let mut add = |group, name, unit, text: fn(&Summary) -> String| {
         all.push(Column { group, name, unit, text: Box::new(text) });
     };
-    if comparison.sized {
+    if comparison.summaries.iter().any(|s| s.completion_s.is_some()) {
         add("", "Completion", "s", |s| s.completion_s.map_or("–".into(), |c| short(c.mean)));
     }
     add("", "Goodput", "Mbit/s", |s| short(s.goodput_mbps.mean));
     add("", "Median", "Mbit/s", |s| short(s.goodput_mbps.median));
-    add("", "Against reference", if comparison.sized { "s" } else { "Mbit/s" }, |s| {
+    add("", "Against reference", comparison.judged.unit(), |s| {
         s.against.map_or("–".into(), |d| match d.same_on_every_seed {
             true => format!("{} <small>always</small>", signed(d.mean())),
             false => format!(
@@ -174,10 +196,15 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
             percentages(&s.share).iter().map(u32::to_string).collect::<Vec<_>>().join("&thinsp;/&thinsp;")
         });
     }
-    for (metric, i) in METRICS.iter().zip(0..) {
+    let known = |i: usize| comparison.summaries.iter().any(|s| s.metrics[i].is_some());
+    let metrics = METRICS.iter().enumerate().filter(|(i, _)| known(*i)).map(|(i, metric)| {
         let (group, name) = metric.page;
-        all.push(Column { group, name, unit: "", text: Box::new(move |s| (metric.text)(s.metrics[i])) });
-    }
+        Column { group, name, unit: "", text: Box::new(move |s: &Summary| metric.shown(s.metrics[i], "–")) }
+    });
+    // What is judged comes first.
+    let (delays, others): (Vec<_>, Vec<_>) = metrics.partition(|c| c.group == DELAYS);
+    all.splice(0..0, delays);
+    all.extend(others);
     all
 }
 
@@ -207,14 +234,23 @@ fn numbers(out: &mut String, comparison: &Comparison) {
             "<tr{class}><td>{}</td><th scope=\"row\" class=\"who\">{}{}</th>",
             rank + 1,
             html(&comparison.marked_label(summary)),
-            badges(summary)
+            badges(comparison, summary)
         );
         for column in &columns {
-            let bad = column.name == "Benefit" && summary.standing == Some(Standing::Worse);
+            let bad = column.name == "Benefit" && summary.standing() == Some(Standing::Worse);
             let class = if bad { " class=\"bad\" title=\"worse than one path\"" } else { "" };
             let _ = write!(out, "<td{class}>{}</td>", (column.text)(summary));
         }
         out.push_str("</tr>\n");
+    }
+    for absent in &comparison.absent {
+        let how = absence(absent);
+        let _ = writeln!(
+            out,
+            "<tr><td>–</td><th scope=\"row\" class=\"who\">{} <span class=\"badge bad\">{how}</span></th>{}</tr>",
+            html(&comparison.absent_label(absent)),
+            "<td>–</td>".repeat(columns.len())
+        );
     }
     out.push_str(
         "</tbody></table></div>\n<p class=\"note\">Counts and times are means a run. Aggregation benefit: 0 is plain TCP on the best \
@@ -224,15 +260,13 @@ fn numbers(out: &mut String, comparison: &Comparison) {
     );
 }
 
-fn badges(summary: &Summary) -> String {
+fn badges(comparison: &Comparison, summary: &Summary) -> String {
     let mut text = String::new();
     if !summary.same.is_empty() {
         let _ = write!(text, "<small>= {}</small>", html(&summary.same.join(", ")));
     }
-    for (n, word) in [(summary.stalled, "stalled"), (summary.failed, "failed")] {
-        if n > 0 {
-            let _ = write!(text, " <span class=\"badge bad\">{n} of {} {word}</span>", summary.runs);
-        }
+    for shortcoming in shortcomings(comparison, summary) {
+        let _ = write!(text, " <span class=\"badge bad\">{shortcoming}</span>");
     }
     text
 }

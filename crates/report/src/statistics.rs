@@ -1,7 +1,5 @@
 //! Statistics over a few seeds: a value with its interval, and the difference of two rows, seed by seed.
 
-use pathweave_lab::results::RunResult;
-
 /// A quantity over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
@@ -89,6 +87,10 @@ pub struct Difference {
     /// The difference is the same with every seed, of which there are several: there is no spread to make an interval
     /// of.
     pub same_on_every_seed: bool,
+    /// The values are those of the reference, with every seed.
+    pub is_equal: bool,
+    /// The reference's mean over the same seeds.
+    pub reference_mean: f64,
 }
 
 impl Difference {
@@ -98,7 +100,12 @@ impl Difference {
         let estimate = Estimate::of(&differences)?;
         let scale = pairs.iter().map(|(x, y)| x.abs().max(y.abs())).fold(0.0, f64::max);
         let same = differences.iter().all(|d| (d - differences[0]).abs() <= scale * ROUNDING);
-        Some(Difference { estimate, same_on_every_seed: same && pairs.len() > 1 })
+        Some(Difference {
+            estimate,
+            same_on_every_seed: same && pairs.len() > 1,
+            is_equal: differences.iter().all(|d| d.abs() <= scale * ROUNDING),
+            reference_mean: pairs.iter().map(|(_, y)| y).sum::<f64>() / pairs.len() as f64,
+        })
     }
 
     /// The mean.
@@ -115,22 +122,8 @@ impl Difference {
 
     /// Whether the values differ at 95 % confidence; nothing with a single seed, which cannot tell.
     pub fn is_significant(&self) -> Option<bool> {
-        self.bounds().map(|(low, high)| low > 0.0 || high < 0.0)
+        self.bounds().map(|(low, high)| !self.is_equal && (low > 0.0 || high < 0.0))
     }
-}
-
-/// What ranks a run: its goodput, or its completion time where transfers have a size and it completed.
-pub(crate) fn value(run: &RunResult, sized: bool) -> Option<f64> {
-    if sized { run.metrics.completion_s } else { Some(run.metrics.goodput_mbps) }
-}
-
-/// `runs` against `reference`, over the seeds on which both have a value.
-pub(crate) fn paired(runs: &[&RunResult], reference: &[&RunResult], sized: bool) -> Option<Difference> {
-    let pair = |run: &&RunResult| {
-        let other = reference.iter().find(|r| r.seed == run.seed)?;
-        Some((value(run, sized)?, value(other, sized)?))
-    };
-    Difference::of(&runs.iter().filter_map(pair).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! A comparison as a ranked table for a terminal, and as comma-separated values, with marks on rows that ran on another host than most.
+//! A comparison as a ranked table for a terminal, with marks on rows that ran on another host than most.
 
+use crate::comparison::{Absent, Comparison, Judged, Summary};
 use crate::metric::{METRICS, Metric};
 use crate::number::{short, signed};
 use crate::statistics::Difference;
-use crate::summary::{Comparison, Summary};
 use pathweave_lab::scenario::HostModel;
-use std::fmt::Write;
+use pathweave_units::counted;
 
-/// How many metrics are more important than the goodput of transfers that have a size.
+/// How many metrics are more important than the goodput of transfers that have a size, and of messages.
 const MORE_TELLING: usize = 2;
 /// Space between two columns.
 const GAP: usize = 2;
@@ -72,27 +72,32 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
     let column = |title, about, text| make(title, false, about, text);
     let optional = |title, about, text| make(title, true, about, text);
     let mut all = Vec::new();
-    if comparison.sized {
-        all.push(column("time\ns", "", |_, s| s.completion_s.map_or("-".into(), |c| short(c.mean))));
-    } else {
-        all.push(column("goodput\nMbit/s", "", |_, s| short(s.goodput_mbps.mean)));
-    }
+    let value: OfSummary = |_, s| s.value.map_or("-".into(), |v| short(v.mean));
+    all.push(match comparison.judged {
+        Judged::Goodput => column("goodput\nMbit/s", "", value),
+        Judged::Completion => column("time\ns", "", value),
+        Judged::Delay => column("p99\nms", "p99: 99th percentile of the messages' delay", value),
+    });
     all.push(column("against\nreference", "", against));
-    all.push(column("bene-\nfit", "benefit: 0 is plain TCP on the best path, 1 all paths added up", |_, s| {
-        s.benefit.map_or("-".into(), |b| signed(b.mean))
-    }));
+    if comparison.judged != Judged::Delay {
+        all.push(column("bene-\nfit", "benefit: 0 is plain TCP on the best path, 1 all paths added up", |_, s| {
+            s.benefit.map_or("-".into(), |b| signed(b.mean))
+        }));
+    }
     if comparison.paths > 1 {
         all.push(column("share\n%", "share: bytes sent on each path", |_, s| share(s)));
     }
-    let mut shown = METRICS.iter().enumerate().filter_map(|(i, m)| m.table.map(|table| (i, m, table)));
+    let known = |i: usize| comparison.summaries.iter().any(|s| s.metrics[i].is_some());
+    let metrics = METRICS.iter().enumerate().filter(|(i, _)| known(*i));
+    let mut shown = metrics.filter_map(|(i, m)| m.table.map(|table| (i, m, table)));
     let column = |(i, metric, (title, about)): (usize, &'static Metric, _)| Column {
         title,
         optional: true,
-        text: Box::new(move |_, s| (metric.text)(s.metrics[i])),
+        text: Box::new(move |_, s| metric.shown(s.metrics[i], "-")),
         about,
     };
     all.extend(shown.by_ref().take(MORE_TELLING).map(column));
-    if comparison.sized {
+    if comparison.judged != Judged::Goodput {
         all.push(optional("goodput\nMbit/s", "", |_, s| short(s.goodput_mbps.mean)));
     }
     all.extend(shown.map(column));
@@ -121,7 +126,7 @@ fn row(rank: &str, name: &str, names: usize, cells: impl Iterator<Item = (String
 }
 
 fn name(comparison: &Comparison, summary: &Summary) -> String {
-    let mark = if summary.stalled + summary.failed > 0 { " *" } else { "" };
+    let mark = if shortcomings(comparison, summary).is_empty() { "" } else { " *" };
     format!("{}{mark}", comparison.marked_label(summary))
 }
 
@@ -166,24 +171,51 @@ pub(crate) fn percentages(share: &[f64]) -> Vec<u32> {
     whole
 }
 
+/// What is not as it should be with a row's runs: `1 of 5 runs stalled`.
+pub(crate) fn shortcomings(comparison: &Comparison, summary: &Summary) -> Vec<String> {
+    let (planned, runs) = (summary.planned, summary.runs);
+    let undelivered = if comparison.judged == Judged::Delay { summary.unfinished() } else { 0 };
+    [
+        (planned.saturating_sub(runs), planned, "not made"),
+        (summary.failed, runs, "failed"),
+        (summary.stalled, runs, "stalled"),
+        (undelivered.saturating_sub(summary.stalled), runs, "short of what is offered"),
+    ]
+    .into_iter()
+    .filter(|(n, ..)| *n > 0)
+    .map(|(n, all, word)| format!("{n} of {} {word}", counted(all, "run")))
+    .collect()
+}
+
+/// Why something has no numbers: `never run`, `3 of 3 runs failed`.
+pub(crate) fn absence(absent: &Absent) -> String {
+    match absent.failed {
+        0 => "never run".into(),
+        n => format!("{n} of {} failed", counted(absent.planned, "run")),
+    }
+}
+
 /// What the numbers and marks mean.
 fn notes(comparison: &Comparison, columns: &[Column], width: usize) -> String {
     let mut text = String::new();
     for s in &comparison.summaries {
-        for (n, word) in [(s.stalled, "stalled"), (s.failed, "failed")] {
-            if n > 0 {
-                text.push_str(&format!("* {}: {n} of {} runs {word}\n", comparison.label(s), s.runs));
-            }
+        for shortcoming in shortcomings(comparison, s) {
+            text.push_str(&format!("* {}: {shortcoming}\n", comparison.label(s)));
         }
     }
-    let seeds = comparison.seeds.len();
+    for absent in &comparison.absent {
+        text.push_str(&format!("- {}: {}\n", comparison.absent_label(absent), absence(absent)));
+    }
+    let least = comparison.summaries.iter().map(Summary::measured).min().unwrap_or(0);
+    let most = comparison.summaries.iter().map(Summary::measured).max().unwrap_or(0);
     let differences = || comparison.summaries.iter().filter_map(|s| s.against);
-    let mut sentences = vec![match seeds {
-        1 => "Means of 1 seed, which says nothing about the spread".to_owned(),
-        n => format!("Means of {n} seeds"),
+    let mut sentences = vec![match least == most {
+        _ if most == 1 => "Means of 1 seed, which says nothing about the spread".to_owned(),
+        true => format!("Means of {most} seeds"),
+        false => format!("Means of {least} to {most} seeds"),
     }];
     if let Some(reference) = comparison.reference {
-        let margin = differences().any(|d| !d.same_on_every_seed && seeds > 1);
+        let margin = differences().any(|d| !d.same_on_every_seed && d.estimate.count > 1);
         let interval = if margin { ", ± 95 % interval of the difference seed by seed" } else { "" };
         sentences.push(format!("reference: {}{interval}", comparison.label(&comparison.summaries[reference])));
     }
@@ -251,70 +283,15 @@ impl Comparison {
     }
 }
 
-/// A host as in scenarios and results.
-pub(crate) fn host_name(host: HostModel) -> String {
-    serde_json::to_value(host).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
 /// Several such hosts, in words.
 pub(crate) fn many_in_words(host: HostModel) -> String {
     let one = host.in_words();
     format!("{}s", one.split_once(' ').map_or(one, |(_, name)| name))
 }
 
-const HEAD: &str = "scenario,scheduler,same_packets_as,plain_tcp_path,host,runs,stalled,failed,goodput_mbps,goodput_ci95_mbps,\
-                    completion_s,reference,difference,difference_ci95,significant,aggregation_benefit,share_by_path";
-
-/// Heading and lines. Intervals are half of the 95 % interval's width: of the mean, and of the difference to the reference seed by
-/// seed.
-pub fn csv(comparisons: &[Comparison]) -> String {
-    let mut out = format!("{}\n", METRICS.iter().fold(HEAD.to_owned(), |head, m| head + "," + m.csv.0));
-    for comparison in comparisons {
-        for summary in &comparison.summaries {
-            line(&mut out, comparison, summary, &summary.scheduler, "");
-            for name in &summary.same {
-                line(&mut out, comparison, summary, name, &summary.scheduler);
-            }
-        }
-    }
-    out
-}
-
-fn line(out: &mut String, comparison: &Comparison, s: &Summary, name: &str, same: &str) {
-    let number = |x: Option<f64>| x.map_or(String::new(), |x| format!("{}", (x * 1e6).round() / 1e6));
-    let reference = comparison.reference.map_or("", |r| &comparison.summaries[r].scheduler);
-    let fields = [
-        comparison.scenario.clone(),
-        name.to_owned(),
-        same.to_owned(),
-        s.plain_tcp.map_or(String::new(), |p| comparison.path_name(p)),
-        host_name(s.host),
-        s.runs.to_string(),
-        s.stalled.to_string(),
-        s.failed.to_string(),
-        number(Some(s.goodput_mbps.mean)),
-        number(s.goodput_mbps.margin()),
-        number(s.completion_s.map(|c| c.mean)),
-        reference.to_owned(),
-        number(s.against.map(|d| d.mean())),
-        number(s.against.and_then(|d| d.estimate.margin())),
-        s.against.and_then(|d| d.is_significant()).map_or(String::new(), |yes| yes.to_string()),
-        number(s.benefit.map(|b| b.mean)),
-        s.share.iter().map(|x| number(Some(*x))).collect::<Vec<_>>().join("/"),
-    ];
-    let metrics = METRICS.iter().zip(&s.metrics).map(|(m, value)| number(Some(value / m.csv.1)));
-    let fields: Vec<String> = fields.into_iter().chain(metrics).collect();
-    let quoted = |field: &String| match field.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field.clone(),
-    };
-    let _ = writeln!(out, "{}", fields.iter().map(quoted).collect::<Vec<_>>().join(","));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_lab::results::RunResult;
 
     #[test]
     fn percentages_add_up() {
@@ -329,21 +306,5 @@ mod tests {
         assert_eq!(indented("", "one two three four", 9), "one two\nthree\nfour\n");
         assert_eq!(indented("  = ", "one, two, three", 12), "  = one,\n    two,\n    three\n");
         assert_eq!(indented("", "unbreakable a", 5), "unbreakable\na\n");
-    }
-
-    #[test]
-    fn every_scheduler_has_a_line_with_as_many_fields_as_the_heading() {
-        let run = |scheduler: &str| RunResult {
-            scenario: "a,b".into(),
-            scheduler: scheduler.into(),
-            digest: "same".into(),
-            ..RunResult::default()
-        };
-        let text = csv(&Comparison::all(&[run("minrtt"), run("lws"), run("tcp-path0")], None));
-        let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), 4);
-        assert!(lines[1].starts_with("\"a,b\",minrtt,,") && lines[2].starts_with("\"a,b\",lws,minrtt,"), "{text}");
-        let fields = |l: &str| l.replace("\"a,b\"", "a").split(',').count();
-        assert!(lines.iter().all(|l| fields(l) == fields(lines[0])), "{text}");
     }
 }

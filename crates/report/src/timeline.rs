@@ -2,6 +2,7 @@
 
 use crate::number::{bytes, short};
 use pathweave_lab::explain::{Entry, Explanation, GivenEntry, Limit, Named, Outcome, SawEntry, Verdict, What};
+use pathweave_units::counted;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -23,8 +24,8 @@ pub fn timeline(explanation: &Explanation) -> String {
 /// What is shown, in a line.
 pub(crate) fn headline(explanation: &Explanation) -> String {
     let Explanation { scenario, scheduler, seed, from_s, to_s, entries, .. } = explanation;
-    let decisions = entries.iter().filter(|e| e.what.is_decision()).count();
-    format!("{scheduler} on {scenario}, seed {seed}, {from_s} s to {to_s} s: {decisions} decisions")
+    let decisions = counted(entries.iter().filter(|e| e.what.is_decision()).count(), "decision");
+    format!("{scheduler} on {scenario}, seed {seed}, {from_s} s to {to_s} s: {decisions}")
 }
 
 const INDENT: &str = "            ";

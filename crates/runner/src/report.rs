@@ -7,12 +7,22 @@ use pathweave_algorithms::Registry;
 use pathweave_lab::explain::explain;
 use pathweave_lab::results::{RunResult, Status};
 use pathweave_lab::scenario::{Scenario, Variant};
-use pathweave_report::{About, Again, Comparison, ExplanationLink, explain_page, explained, page};
+use pathweave_report::{About, Again, Comparison, ExplanationLink, Planned, explain_page, explained, page};
 use pathweave_units::{Duration, Instant};
 use std::path::{Path, PathBuf};
 
 /// The time that an explanation page shows, from the start of the measured time.
 const EXPLAINED: Duration = Duration::from_secs(1);
+
+/// What the plans ask for, which the comparison of their results has to know: runs may be missing after a stop.
+pub fn planned(plans: &[Plan]) -> Vec<Planned> {
+    let of = |plan: &Plan| Planned {
+        scenario: plan.name.clone(),
+        schedulers: plan.variants.iter().map(|(variant, _)| variant.label()).collect(),
+        seeds: plan.seeds.len(),
+    };
+    plans.iter().map(of).collect()
+}
 
 /// Writes the page and, beside it, a page with the decisions of each scheduler whose time is explained below the table.
 /// Returns the paths of the explanation pages.
@@ -26,14 +36,15 @@ pub fn write_pages(
     (against, why): (Option<&str>, Option<&str>),
     registry: &Registry,
 ) -> Result<Vec<PathBuf>, Failure> {
+    let comparisons = Comparison::all(results, &planned(plans), against);
     let (mut about, mut written) = (Vec::new(), Vec::new());
     for plan in plans {
         let Some((_, scenario)) = plan.variants.first() else { continue };
         let mut known = About::of(scenario);
         known.command = command(plan, scenario);
         known.again = again(plan, (against, why), registry);
-        let comparison = Comparison::of(&plan.name, results, against);
-        let scheduler = explained(&comparison, why).map(|row| row.scheduler.as_str());
+        let comparison = comparisons.iter().find(|c| c.scenario == plan.name);
+        let scheduler = comparison.and_then(|c| explained(c, why)).map(|row| row.scheduler.as_str());
         if let Some((file, link, text)) = scheduler.and_then(|name| explanation(path, plan, name, results, registry)) {
             std::fs::write(&file, text).map_err(Failure::writing(file.display()))?;
             known.explanation = Some(link);
@@ -41,7 +52,7 @@ pub fn write_pages(
         }
         about.push(known);
     }
-    let text = page(results, &about, against, why);
+    let text = page(&comparisons, results, &about, why);
     std::fs::write(path, text).map_err(Failure::writing(path.display()))?;
     Ok(written)
 }

@@ -1,4 +1,4 @@
-//! Time, quantities and seeded randomness that every other crate shares.
+//! Time, quantities, seeded randomness and numbers in sentences, for every other crate.
 //!
 //! The types carry their unit: [`Duration`] and [`Instant`] count nanoseconds, [`Bitrate`] bits per second.
 //! [`random::Random`] draws the same numbers from the same seed on every machine.
@@ -23,7 +23,9 @@
 mod quantity;
 pub mod random;
 mod time;
+mod words;
 
 pub use quantity::Ecn;
 pub use quantity::{Bitrate, Probability};
 pub use time::{Duration, Instant};
+pub use words::counted;

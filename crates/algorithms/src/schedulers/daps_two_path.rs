@@ -140,8 +140,8 @@ impl Scheduler for DapsTwoPath {
             let Some(range) = view.next_for(s, planned.min(s.window_space())) else {
                 return Decision::nothing_to_send();
             };
-            let reason = Reason::new("{planned} segments of the schedule are its own, η = {eta}")
-                .with("planned", f64::from(planned))
+            let reason = Reason::new("it has {planned_segments} of the schedule, η = {eta}")
+                .with("planned_segments", f64::from(planned))
                 .with("eta", self.eta);
             return Decision::Assign(Assign { subflow: id, range, window: WindowUse::Respect, reason });
         }

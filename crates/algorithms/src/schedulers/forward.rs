@@ -164,8 +164,8 @@ impl<P: Predict> Scheduler for Forward<P> {
             }
             if let Some(range) = beyond(view, gap.bytes).and_then(|r| view.inside_window(j, r)) {
                 let reason = reason(
-                    "N = {n_segments} segments ahead, which faster subflows deliver within RTT/2 = {transfer_ms}",
-                    "N + Δ = {ahead_segments} segments ahead: N = {n_segments} from faster subflows within RTT/2 = {transfer_ms}, \
+                    "N = {n_segments} ahead, which faster subflows deliver within RTT/2 = {transfer_ms}",
+                    "N + Δ = {ahead_segments} ahead: N = {n_segments} from faster subflows within RTT/2 = {transfer_ms}, \
                      Δ = {offset_segments}",
                     gap,
                     j,

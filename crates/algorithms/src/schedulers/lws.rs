@@ -49,8 +49,8 @@ impl Scheduler for Lws {
         let best = with_space.min_by_key(|s| (Reverse(s.window_space()), minrtt::key(s)));
         let Some(s) = best else { return minrtt::decide(view) };
         let Some(range) = view.next_for(s, 1) else { return Decision::nothing_to_send() };
-        let reason = Reason::new("largest cwnd − in flight: {window_space} segments")
-            .with("window_space", f64::from(s.window_space()));
+        let reason = Reason::new("largest cwnd − in flight: {window_segments}")
+            .with("window_segments", f64::from(s.window_space()));
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 }

@@ -136,14 +136,14 @@ impl Scheduler for RoundRobin {
                 (s, turn)
             }
         };
-        let reason = |rule| Reason::new(rule).with("left_of_turn", f64::from(left));
+        let reason = |rule| Reason::new(rule).with("left_segments", f64::from(left));
         if !s.has_space() {
-            let reason = reason("its turn, {left_of_turn} segments left of it, and its window is full");
+            let reason = reason("its turn, {left_segments} left of it, and its window is full");
             return Decision::Wait { until: None, for_subflow: Some(s.id), reason };
         }
         let Some(range) = view.next_for(s, left.min(s.window_space())) else { return Decision::nothing_to_send() };
         (self.current, self.left) = (Some(s.id), left);
-        let reason = reason("its turn: {left_of_turn} segments left of it");
+        let reason = reason("its turn: {left_segments} left of it");
         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
     }
 

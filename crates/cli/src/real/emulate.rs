@@ -11,7 +11,7 @@ use pathweave_runner::{Failure, Traces, open};
 use pathweave_tun::emulate::{
     Carried, Ends, LATE, MOST_PATHS, Namespace, PathEnds, Report, Sample, Side, Started, forward,
 };
-use pathweave_units::Duration;
+use pathweave_units::{Duration, counted};
 use serde_json::json;
 use std::io;
 use std::path::Path;
@@ -165,7 +165,10 @@ const NO_PRIORITY: &str =
 fn accuracy(report: &Report) -> String {
     let (late, longest) = (report.late, report.longest.as_secs_f64() * 1e3);
     let limit = LATE.as_secs_f64() * 1e3;
-    format!("{late} of {} packets were over {limit} ms late, the latest {longest:.3} ms", all_packets(report))
+    format!(
+        "{late} of {} were over {limit} ms late, the latest {longest:.3} ms",
+        counted(all_packets(report), "packet")
+    )
 }
 
 fn all_packets(report: &Report) -> u64 {

@@ -231,16 +231,80 @@ fn the_page_says_how_its_runs_are_made_again() {
     assert!(page.contains(&format!("Made by Pathweave {}", pathweave_runner::version())));
 }
 
+/// A path goes down for 5 s under a stream of messages that either path could carry.
+const MESSAGES: &str = r#"
+format = 1
+name = "messages"
+duration = "20s"
+[[path]]
+name = "wan"
+rate = "50Mbps"
+delay = "8ms"
+queue = "200packets"
+[[path.change]]
+at = "3s"
+up = false
+[[path.change]]
+at = "8s"
+up = true
+[[path]]
+name = "fiveg"
+rate = "40Mbps"
+delay = "30ms"
+queue = "400packets"
+[[connection]]
+congestion = "cubic"
+workload = "cbr:rate=6Mbps:message=10KB"
+"#;
+
+#[test]
+fn messages_that_all_schedulers_deliver_are_compared_by_their_delay() {
+    let folder = folder("messages");
+    fs::write(folder.join("messages.toml"), MESSAGES).expect("the scenario can be written");
+    let arguments = "compare messages.toml --schedulers linux,minrtt --seeds 1 --csv table.csv --jsonl runs.jsonl --report page.html";
+    let output = pathweave(&folder, &arguments.split(' ').collect::<Vec<_>>());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["has a delay of ", " at the 99th percentile", "Its median delay is ", "without a delivery"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("Mbit/s less") && !text.contains("practically as much"), "{text}");
+    let runs = fs::read_to_string(folder.join("runs.jsonl")).expect("the lines are there");
+    let runs: Vec<serde_json::Value> = runs.lines().map(|l| serde_json::from_str(l).expect("each is JSON")).collect();
+    let table = fs::read_to_string(folder.join("table.csv")).expect("the table is there");
+    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let heading = lines.next().expect("a heading");
+    let column = |name: &str| heading.iter().position(|h| *h == name).expect(name);
+    let mut last = 0.0;
+    for line in lines {
+        let run = runs.iter().find(|run| run["scheduler"] == line[column("scheduler")]).expect("its run");
+        assert_eq!((line[column("judged_by")], &run["metrics"]["undelivered_messages"]), ("delay_p99_ms", &0.into()));
+        let shown = |name: &str| line[column(name)].parse::<f64>().expect("a number");
+        let close = |a: f64, b: &serde_json::Value| (a - b.as_f64().expect("a number")).abs() < 1e-6;
+        let delays = &run["metrics"]["message_delay_ms"];
+        assert!(
+            close(shown("delay_p50_ms"), &delays["p50"]) && close(shown("delay_p99_ms"), &delays["p99"]),
+            "{table}"
+        );
+        assert!(close(shown("longest_gap_ms"), &run["metrics"]["arrival_interval_ms"]["max"]), "{table}");
+        assert!(shown("delay_p99_ms") >= last, "the shortest delay is first: {table}");
+        last = shown("delay_p99_ms");
+    }
+    let page = fs::read_to_string(folder.join("page.html")).expect("the page is there");
+    assert!(page.contains("Delay, 99th percentile") && page.contains(">longest gap</th>"));
+}
+
 #[cfg(unix)]
 #[test]
-fn after_ctrl_c_what_is_finished_is_kept() {
+fn after_ctrl_c_what_is_finished_is_kept_and_every_output_says_what_is_missing() {
     use std::process::{Command, Stdio};
     let folder = folder("interrupted");
     let long = SMALL.replace("duration = \"3s\"", "duration = \"60s\"");
     fs::write(folder.join("long.toml"), long).expect("the scenario can be written");
-    let arguments = ["compare", "long.toml", "--schedulers", "minrtt", "--seeds", "4000", "--jsonl", "runs.jsonl"];
+    let arguments =
+        "compare long.toml --schedulers minrtt --seeds 4000 --jsonl runs.jsonl --report page.html --csv table.csv";
     let child = Command::new(env!("CARGO_BIN_EXE_pathweave"))
-        .args(arguments)
+        .args(arguments.split(' '))
         .current_dir(&folder)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -253,5 +317,21 @@ fn after_ctrl_c_what_is_finished_is_kept() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(stdout(&output).contains("tcp-path0"), "{}", stdout(&output));
-    assert!(stderr(&output).contains("Stopped early: ") && finished() > 0, "{}", stderr(&output));
+    // minrtt and plain TCP on two paths.
+    let said = format!("Stopped early: {} of 12000 runs are finished", finished());
+    assert!(stderr(&output).contains(&said) && finished() > 0, "{}", stderr(&output));
+    assert!(stdout(&output).contains(&format!("\n\n{said}. With ")), "{}", stdout(&output));
+    let page = fs::read_to_string(folder.join("page.html")).expect("a page");
+    assert!(page.contains(&format!("<div class=\"verdict worse\"><p>{said}.</p>")), "the banner is red");
+    assert!(!page.contains("<div class=\"verdict\">"), "and no other one is green");
+    let table = fs::read_to_string(folder.join("table.csv")).expect("a table");
+    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let heading = lines.next().expect("a heading");
+    let column = |name: &str| heading.iter().position(|h| *h == name).expect(name);
+    let (planned, runs) = (column("planned"), column("runs"));
+    let sum = |lines: &[Vec<&str>], column: usize| {
+        lines.iter().map(|line| line[column].parse::<usize>().expect("a number")).sum::<usize>()
+    };
+    let lines: Vec<_> = lines.collect();
+    assert_eq!((sum(&lines, planned), sum(&lines, runs)), (12_000, finished()), "{table}");
 }

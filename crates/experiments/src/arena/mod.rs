@@ -14,6 +14,7 @@ mod workloads;
 pub use scores::{Point, Scores, Who, add};
 
 use pathweave_report::{figure_page, html};
+use pathweave_units::counted;
 use tables::Table;
 
 /// All tables that have rows. The first scheduler is compared with the others.
@@ -44,8 +45,8 @@ fn tables(scores: &[Scores], seeds: u64) -> Vec<Table> {
 fn about(scores: &[Scores], seeds: u64) -> String {
     let points = scores.first().map_or(0, |s| s.points.len());
     let schedulers = scores.iter().filter(|s| s.who == Who::Scheduler).count();
-    let s = if seeds == 1 { "" } else { "s" };
-    format!("{schedulers} schedulers · {points} comparisons · {seeds} seed{s}")
+    let [schedulers, points] = [(schedulers, "scheduler"), (points, "comparison")].map(|(n, one)| counted(n, one));
+    format!("{schedulers} · {points} · {}", counted(seeds, "seed"))
 }
 
 const SCALE: &str = "1 is the best single path of the same connection at each point. More is better.";

@@ -14,6 +14,9 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
 
+/// A message counts as undelivered if it was due at least this long before the run's end.
+const IN_TIME: Duration = Duration::from_secs(1);
+
 /// One end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
@@ -123,6 +126,17 @@ impl App {
     /// Whether it has to receive anything: a page may have fewer objects than connections.
     pub(super) fn has_work(&self) -> bool {
         self.requests.as_ref().is_none_or(|r| r.end() > 0 || self.finished.is_none())
+    }
+    /// Messages and objects that were due from `from` on, [`IN_TIME`] or more before `end`, and have not arrived. `None` if the application
+    /// sends as fast as the connection lets it.
+    pub(super) fn undelivered(&self, from: Instant, end: Instant) -> Option<u64> {
+        let late = |since: Instant| since >= from && since + IN_TIME <= end;
+        match self.workload {
+            Workload::Bulk | Workload::Transfer { .. } => None,
+            Workload::Messages { .. } | Workload::Web { .. } => {
+                Some(self.awaited.iter().filter(|(_, since)| late(*since)).count() as u64)
+            }
+        }
     }
     pub(super) fn sender(&self) -> &End {
         match self.direction {

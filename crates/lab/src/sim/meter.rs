@@ -328,6 +328,9 @@ impl Meter {
         }
         metrics.arrival_interval_ms = self.deliveries.intervals_ms();
         metrics.message_delay_ms = delays(self.messages);
+        if !measured.is_empty() {
+            metrics.undelivered_messages = measured.iter().map(|a| a.undelivered(self.measure_from, end)).sum();
+        }
         let samples = self.out_of_order.finish(end);
         let skip = (self.measure_from.as_nanos() / SAMPLE.as_nanos()) as usize;
         metrics.out_of_order_bytes = distribution(samples.get(skip.min(samples.len())..).unwrap_or(&[]));

@@ -4,6 +4,7 @@ use super::compare::{Comparison, Quartiles};
 use super::limits::Summary;
 use super::run::OurRun;
 use core::fmt::Write;
+use pathweave_units::counted;
 
 /// A line for each scenario: medians with quartiles, difference, and by path frames at the server in 10⁶ bytes and
 /// drops at the bottleneck, Linux's before ours.
@@ -49,7 +50,7 @@ pub fn comparison_table(all: &[Comparison]) -> String {
         );
         if c.incomplete() > 0 {
             let reason = c.runs.iter().find_map(|r| r.problem.as_deref()).unwrap_or("");
-            let _ = write!(out, "  {} of {} runs did not complete: {reason}", c.incomplete(), c.runs.len());
+            let _ = write!(out, "  {} of {} did not complete: {reason}", c.incomplete(), counted(c.runs.len(), "run"));
         }
         out.push('\n');
     }
@@ -84,8 +85,11 @@ pub fn summary_table(summary: &Summary) -> String {
         };
         let _ = writeln!(
             out,
-            "{word:5}  {} ({} scenarios): {}: {}",
-            limit.what, limit.scenarios, limit.required, limit.measured
+            "{word:5}  {} ({}): {}: {}",
+            limit.what,
+            counted(limit.scenarios, "scenario"),
+            limit.required,
+            limit.measured
         );
     }
     let wrong: Vec<_> = summary.benefits.iter().filter(|b| b.clear && !b.agrees()).collect();

@@ -114,6 +114,21 @@ fn a_discarded_start_discards_its_messages() {
 }
 
 #[test]
+fn messages_that_do_not_arrive_in_time_are_counted_unless_the_network_is_the_limit() {
+    let undelivered = |workloads: &[&str]| {
+        let table = |workload: &&str| format!("[[connection]]\nworkload = \"{workload}\"\n");
+        result(&workloads.iter().map(table).collect::<String>(), 1).metrics.undelivered_messages
+    };
+    assert_eq!(undelivered(&["cbr:rate=1Mbps:message=5KiB"]), Some(0));
+    assert_eq!(undelivered(&["web:objects=54:size=1024KiB"]), Some(0));
+    // 29 s of 20 Mbit/s are 14,160 messages of 5 KiB. In 30 s the paths carry 10,986 at most, with headers fewer.
+    let left = undelivered(&["cbr:rate=20Mbps:message=5KiB"]).expect("its messages are counted");
+    assert!((3174..4700).contains(&left), "{left}");
+    assert_eq!(undelivered(&["bulk"]), None);
+    assert_eq!(undelivered(&["cbr:rate=1Mbps:message=5KiB", "bulk"]), None, "one connection sends all it can");
+}
+
+#[test]
 fn messages_at_random_times_have_the_rate_and_the_spread_of_a_poisson_process() {
     let of = |seed| {
         let result = result("[[connection]]\nworkload = \"poisson:rate=800kbps:message=1000B\"\n", seed);

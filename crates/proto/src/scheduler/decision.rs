@@ -4,7 +4,7 @@ use crate::seq::{DataSeq, SubflowId};
 use arrayvec::ArrayVec;
 use core::fmt;
 use core::ops::Range;
-use pathweave_units::Instant;
+use pathweave_units::{Instant, counted};
 
 /// One decision of a scheduler.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,8 +86,8 @@ pub enum ClippedBy {
 ///
 /// The rule is a sentence with the terms' names in braces in place of their values: `"X·λ = {x_lambda_bytes} exceeds
 /// {free_bytes}"` is shown as "X·λ = 212 KB exceeds 180 KB". A term's name ends with its unit (`_bytes`,
-/// `_bytes_per_s`, `_ms`); without one, the value is a plain number. Terms that the sentence does not name follow in
-/// brackets.
+/// `_bytes_per_s`, `_ms`, `_segments`, `_paths`); without one, the value is a plain number. Terms that the sentence does
+/// not name follow in brackets.
 #[derive(Clone, PartialEq)]
 pub struct Reason {
     /// The rule, as a sentence.
@@ -132,12 +132,6 @@ impl fmt::Display for Reason {
                 None => write!(f, "{{{name}}}")?,
             }
             rest = after;
-            if self.term(name) == Some(1.0)
-                && let Some((one, after)) = ONE.iter().find_map(|(many, one)| Some((one, after.strip_prefix(many)?)))
-            {
-                f.write_str(one)?;
-                rest = after;
-            }
         }
         f.write_str(rest)?;
         let unnamed = self.terms.iter().filter(|(name, _)| !self.names(name));
@@ -159,12 +153,14 @@ impl Reason {
     }
 }
 
-/// What is counted, and what it is called if there is one of it.
-const ONE: [(&str, &str); 2] = [(" segments", " segment"), (" paths", " path")];
-
 /// The units that a term's name can end with.
-const UNITS: [(&str, Unit); 3] =
-    [("_bytes_per_s", Unit::BytesPerSecond), ("_bytes", Unit::Bytes), ("_ms", Unit::Milliseconds)];
+const UNITS: [(&str, Unit); 5] = [
+    ("_bytes_per_s", Unit::BytesPerSecond),
+    ("_bytes", Unit::Bytes),
+    ("_ms", Unit::Milliseconds),
+    ("_segments", Unit::Counted("segment")),
+    ("_paths", Unit::Counted("path")),
+];
 
 #[derive(Clone, Copy)]
 enum Unit {
@@ -172,6 +168,8 @@ enum Unit {
     Bytes,
     BytesPerSecond,
     Milliseconds,
+    /// The word for one of them.
+    Counted(&'static str),
 }
 
 fn split_unit(name: &str) -> (&str, Unit) {
@@ -179,7 +177,8 @@ fn split_unit(name: &str) -> (&str, Unit) {
     UNITS.iter().find_map(of).unwrap_or((name, Unit::None))
 }
 
-/// Writes a term's value with three significant digits and its unit: `212 KB` (1000 bytes), `8 Mbit/s`, `51.2 ms`.
+/// Writes a term's value with three significant digits and its unit: `212 KB` (1000 bytes), `8 Mbit/s`, `51.2 ms`,
+/// `1 segment`.
 fn quantity(f: &mut fmt::Formatter<'_>, name: &str, value: f64) -> fmt::Result {
     let scaled = |x: f64| match x.abs() {
         a if a >= 999.5e6 => (x / 1e9, "G"),
@@ -188,26 +187,22 @@ fn quantity(f: &mut fmt::Formatter<'_>, name: &str, value: f64) -> fmt::Result {
         _ => (x, ""),
     };
     match split_unit(name).1 {
-        Unit::None => significant(f, value),
-        Unit::Milliseconds => {
-            significant(f, value)?;
-            f.write_str(" ms")
-        }
+        Unit::None => f.write_str(&significant(value)),
+        Unit::Milliseconds => write!(f, "{} ms", significant(value)),
+        Unit::Counted(one) => f.write_str(&counted(significant(value), one)),
         Unit::Bytes => {
             let (value, prefix) = scaled(value);
-            significant(f, value)?;
-            write!(f, " {prefix}B")
+            write!(f, "{} {prefix}B", significant(value))
         }
         Unit::BytesPerSecond => {
             let (value, prefix) = scaled(value * 8.0);
-            significant(f, value)?;
-            write!(f, " {}bit/s", if prefix == "K" { "k" } else { prefix })
+            write!(f, "{} {}bit/s", significant(value), if prefix == "K" { "k" } else { prefix })
         }
     }
 }
 
-/// Writes three significant digits; whole numbers are written in full.
-fn significant(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
+/// Three significant digits; whole numbers in full.
+fn significant(value: f64) -> String {
     let a = value.abs();
     let whole = value == libm::trunc(value);
     let places = match a {
@@ -216,20 +211,12 @@ fn significant(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
         a if a >= 0.9995 => 2,
         _ => 3,
     };
-    write!(f, "{value:.places$}")
+    format!("{value:.places$}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_is_no_plural() {
-        let reason =
-            |n: f64| Reason::new("its turn: {left} segments left on {used} paths").with("left", n).with("used", 1.0);
-        assert_eq!(reason(1.0).to_string(), "its turn: 1 segment left on 1 path");
-        assert_eq!(reason(2.0).to_string(), "its turn: 2 segments left on 1 path");
-    }
 
     #[test]
     fn a_reason_reads_as_a_sentence() {
@@ -257,6 +244,15 @@ mod tests {
         assert_eq!(shown("a_bytes", 999_600.0), " (a = 1.00 MB)");
         assert_eq!(shown("rate_bytes_per_s", 1500.0), " (rate = 12 kbit/s)");
         assert_eq!(shown("a", f64::INFINITY), " (a = inf)");
+    }
+
+    #[test]
+    fn one_is_not_several() {
+        let shown = |n| {
+            Reason::new("{left_segments} left on {used_paths}").with("left_segments", n).with("used_paths", 3.0 - n)
+        };
+        assert_eq!(shown(1.0).to_string(), "1 segment left on 2 paths");
+        assert_eq!(shown(2.0).to_string(), "2 segments left on 1 path");
     }
 
     #[test]

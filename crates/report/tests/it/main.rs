@@ -5,3 +5,4 @@ mod made_up;
 mod page;
 mod table;
 mod timeline;
+mod verdict;

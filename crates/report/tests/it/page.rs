@@ -1,8 +1,12 @@
 //! The page's text. What a browser makes of it is looked at by `cargo xtask page`.
 
 use crate::made_up::results;
-use pathweave_lab::results::Status;
-use pathweave_report::{About, page};
+use pathweave_lab::results::{RunResult, Status};
+use pathweave_report::{About, Comparison};
+
+fn page(results: &[RunResult], about: &[About]) -> String {
+    pathweave_report::page(&Comparison::all(results, &[], None), results, about, None)
+}
 
 fn embedded(page: &str) -> serde_json::Value {
     let start = page.find("id=\"data\">").expect("there is data") + "id=\"data\">".len();
@@ -12,7 +16,7 @@ fn embedded(page: &str) -> serde_json::Value {
 
 #[test]
 fn nothing_comes_from_outside_and_nothing_but_the_pages_own_scripts_runs() {
-    let text = page(&results("wlan-3g", 2, 5.0, false), &[], None, None);
+    let text = page(&results("wlan-3g", 2, 5.0, false), &[]);
     for attribute in ["src=", "@import", "url(http", "href=\"http", "srcset=", "<link", "<img", "<iframe"] {
         let ours = text.matches(attribute).count();
         assert_eq!(ours, 0, "{attribute} occurs");
@@ -23,8 +27,8 @@ fn nothing_comes_from_outside_and_nothing_but_the_pages_own_scripts_runs() {
 
 #[test]
 fn small_before_data() {
-    assert!(page(&[], &[], None, None).len() < 150_000, "{} bytes", page(&[], &[], None, None).len());
-    let large = page(&results("wlan-3g", 30, 600.0, false), &[], None, None);
+    assert!(page(&[], &[]).len() < 150_000, "{} bytes", page(&[], &[]).len());
+    let large = page(&results("wlan-3g", 30, 600.0, false), &[]);
     assert!(large.len() < 4_000_000, "{} bytes for 240 runs of 10 minutes", large.len());
 }
 
@@ -32,7 +36,7 @@ fn small_before_data() {
 fn each_scenario_is_a_section_with_every_scheduler() {
     let mut all = results("wlan-3g", 3, 5.0, false);
     all.extend(results("download", 3, 5.0, true));
-    let text = page(&all, &[], None, None);
+    let text = page(&all, &[]);
     assert_eq!(text.matches("<section ").count(), 2);
     let data = embedded(&text);
     for (i, name) in ["wlan-3g", "download"].into_iter().enumerate() {
@@ -46,7 +50,7 @@ fn each_scenario_is_a_section_with_every_scheduler() {
         }
     }
     assert!(text.contains("Two paths are worse than one "));
-    assert_eq!(text, page(&all, &[], None, None), "equal results are equal bytes");
+    assert_eq!(text, page(&all, &[]), "equal results are equal bytes");
 }
 
 #[test]
@@ -55,11 +59,31 @@ fn hostile_names_stay_text() {
     all[0].scheduler = "<img src=x onerror=alert(1)>".into();
     all[0].status = Status::Failed;
     all[0].reason = Some("<b>&</b>".into());
-    let text = page(&all, &[], None, None);
+    let text = page(&all, &[]);
     assert!(!text.contains("alert(1)</script>"));
     assert!(!text.contains("<img"));
     assert!(text.contains("&lt;b&gt;&amp;&lt;/b&gt;"));
     assert_eq!(embedded(&text)["scenarios"][0]["name"], "</script><script>alert(1)</script>");
+}
+
+#[test]
+fn what_is_missing_is_in_red_and_one_seed_is_not_green() {
+    let one = results("wlan-3g", 1, 5.0, false);
+    let text = page(&one, &[]);
+    assert!(text.contains("<div class=\"verdict open\"><p>blest is the best"), "one seed settles nothing");
+    let mut all = results("wlan-3g", 3, 5.0, false);
+    assert!(page(&all, &[]).contains("<div class=\"verdict\"><p>blest is the best"));
+    all[0].status = Status::Failed;
+    all[0].reason = Some("it divides by zero".into());
+    let failed = "<div class=\"verdict worse\"><p>minrtt failed in 1 of 3 runs: it divides by zero.</p>";
+    assert!(page(&all, &[]).contains(failed));
+    let schedulers = ["weave", "minrtt"].map(str::to_owned).into();
+    let planned = pathweave_report::Planned { scenario: "wlan-3g".into(), schedulers, seeds: 3 };
+    let comparisons = Comparison::all(&all, &[planned], None);
+    let text = pathweave_report::page(&comparisons, &all, &[], None);
+    assert!(text.contains("<div class=\"verdict worse\"><p>Stopped early: 24 of 27 runs are finished.</p>"));
+    assert!(text.contains("Never run: weave.") && !text.contains("<div class=\"verdict\">"));
+    assert!(text.contains("weave <span class=\"badge bad\">never run</span>"));
 }
 
 /// Writes a page to look at: `cargo test -p pathweave-report -- --ignored sample`.
@@ -73,5 +97,5 @@ fn sample() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/page");
     std::fs::create_dir_all(&folder).expect("the folder can be made");
     let about = About::default();
-    std::fs::write(folder.join("sample.html"), page(&all, &[about], None, None)).expect("the page can be written");
+    std::fs::write(folder.join("sample.html"), page(&all, &[about])).expect("the page can be written");
 }

@@ -8,7 +8,7 @@ use pathweave_report::{Comparison, table};
 fn eighty_columns_are_enough() {
     for sized in [false, true] {
         let all = results("wlan-3g", 5, 20.0, sized);
-        let text = table(&Comparison::of("wlan-3g", &all, None), 80);
+        let text = table(&Comparison::all(&all, &[], None).remove(0), 80);
         println!("{text}");
         let widest = text.lines().map(|l| l.chars().count()).max().expect("there are lines");
         assert!(widest <= 80, "{widest} columns:\n{text}");
@@ -21,7 +21,7 @@ fn eighty_columns_are_enough() {
 fn stalled_runs_are_named() {
     let mut all = results("wlan-3g", 5, 20.0, false);
     all[2].status = Status::Stalled;
-    let text = table(&Comparison::of("wlan-3g", &all, None), 80);
+    let text = table(&Comparison::all(&all, &[], None).remove(0), 80);
     assert!(text.contains("minrtt *"), "{text}");
     assert!(text.contains("* minrtt: 1 of 5 runs stalled\n"), "{text}");
 }

@@ -306,13 +306,13 @@ impl Scheduler for Weave {
             let paced = lanes.used().iter().map(|l| l.later).filter(|later| *later > 0.0);
             let later = paced.reduce(f64::min).filter(|_| view.sendable().is_some());
             let rule = match later {
-                None => "all that the horizon of {horizon_ms} takes is on the {used} paths in use",
+                None => "{used_paths} in use, which got all that the horizon of {horizon_ms} takes",
                 Some(_) => "a longer burst could overflow the bottleneck's queue",
             };
             Decision::Wait {
                 until: later.map(|s| view.now + Duration::from_secs_f64(s).max(Duration::from_micros(1))),
                 for_subflow: None,
-                reason: Reason::new(rule).with("used", self.used as f64).with("horizon_ms", lanes.horizon * 1e3),
+                reason: Reason::new(rule).with("used_paths", self.used as f64).with("horizon_ms", lanes.horizon * 1e3),
             }
         });
         self.decided_at = view.now;

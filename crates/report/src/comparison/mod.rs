@@ -1,0 +1,185 @@
+//! Many runs of one scenario, summed up by scheduler and ranked.
+
+mod judged;
+mod planned;
+mod rows;
+mod standing;
+mod summary;
+
+pub use judged::Judged;
+use pathweave_lab::results::{PathInfo, RunResult, Status};
+use planned::Counts;
+pub use planned::{Absent, Planned};
+use rows::{by_scheduler, rank};
+pub(crate) use standing::BesideTcp;
+pub use standing::Standing;
+pub use summary::Summary;
+pub(crate) use summary::measured_s;
+use summary::{mean, summarise};
+
+/// All schedulers of one scenario, the best first: by the mean of what they are judged by. What does not finish, or does not deliver what
+/// is offered, in every run comes after all that does. Schedulers whose runs are the same packet by packet share a row.
+///
+/// Failed runs are no measurements: they are counted, and are in none of the numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The scenario's name.
+    pub scenario: String,
+    /// How many runs were asked for.
+    pub planned: usize,
+    /// How many of them are finished.
+    pub finished: usize,
+    /// The seeds that were measured, ascending.
+    pub seeds: Vec<u64>,
+    /// The number of paths.
+    pub paths: usize,
+    /// The paths' names, where the results know them, and which of them are backups.
+    pub path_info: Vec<PathInfo>,
+    /// What ranks the schedulers.
+    pub judged: Judged,
+    /// Some run sends messages or loads a page, so that there may be less to deliver than the network can carry.
+    pub has_messages: bool,
+    /// The measured time, seconds: the mean over all runs.
+    pub measured_s: f64,
+    /// The row that the others are compared with, an index into `summaries`.
+    pub reference: Option<usize>,
+    /// Ranked.
+    pub summaries: Vec<Summary>,
+    /// What was asked for and has no measurement, in the order in which it was asked for.
+    pub absent: Vec<Absent>,
+}
+
+impl Comparison {
+    /// One comparison per scenario: in the order of `planned`, then of the results. A scenario that is not in `planned` has the runs
+    /// that it has. `against` names the reference; without it, it is plain TCP on the best path.
+    pub fn all(results: &[RunResult], planned: &[Planned], against: Option<&str>) -> Vec<Comparison> {
+        let mut names: Vec<&str> = Vec::new();
+        let asked = planned.iter().map(|p| p.scenario.as_str());
+        for name in asked.chain(results.iter().map(|r| r.scenario.as_str())) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let of = |name: &&str| Self::of(name, results, planned.iter().find(|p| p.scenario == **name), against);
+        names.iter().map(of).collect()
+    }
+
+    fn of(scenario: &str, results: &[RunResult], planned: Option<&Planned>, against: Option<&str>) -> Comparison {
+        let finished: Vec<&RunResult> = results.iter().filter(|r| r.scenario == scenario).collect();
+        let (failed, measured): (Vec<&RunResult>, Vec<&RunResult>) =
+            finished.iter().copied().partition(|r| r.status == Status::Failed);
+        let counts = Counts::new(planned, &finished, &failed);
+        let mut seeds: Vec<_> = measured.iter().map(|r| r.seed).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        let judged = Judged::of(&measured);
+        let paths = finished.iter().map(|r| r.metrics.per_path.len()).max().unwrap_or(0);
+        // The baselines know less of the connection's backups than the runs with all paths.
+        let info = finished.iter().find(|r| r.plain_tcp.is_none() && !r.paths.is_empty());
+
+        let mut rows: Vec<(Summary, Vec<&RunResult>)> = by_scheduler(&measured, |name| counts.failed(name) == 0)
+            .into_iter()
+            .map(|(runs, same)| {
+                let name = &runs[0].scheduler;
+                let failed = counts.failed(name);
+                let summary = Summary {
+                    same,
+                    planned: counts.planned(name),
+                    runs: runs.len() + failed,
+                    failed,
+                    failure: counts.failure(name),
+                    ..summarise(&runs, paths, judged)
+                };
+                (summary, runs)
+            })
+            .collect();
+        rows.sort_by(|(a, _), (b, _)| rank(a, b, judged.less_is_better()));
+        let plain = |backup: bool| rows.iter().position(|(s, _)| s.plain_tcp.is_some() && (backup || !s.on_backup));
+        let tcp = plain(false).or_else(|| plain(true));
+        let best = rows.iter().position(|(s, _)| s.plain_tcp.is_none());
+        let linux = rows.iter().position(|(s, _)| s.is("linux"));
+        let named = against.and_then(|name| rows.iter().position(|(s, _)| s.is(name)));
+        let reference = named.or(tcp);
+        let runs_of: Vec<Vec<&RunResult>> = rows.iter().map(|(_, runs)| runs.clone()).collect();
+        for (i, (summary, runs)) in rows.iter_mut().enumerate() {
+            let other = |row: Option<usize>| row.filter(|r| *r != i).and_then(|r| judged.paired(runs, &runs_of[r]));
+            summary.against = other(reference);
+            summary.against_tcp = other(tcp);
+            summary.against_linux = other(linux);
+            summary.against_best = other(best);
+            if let Some(tcp) = tcp.filter(|_| summary.plain_tcp.is_none()) {
+                summary.beside_tcp = BesideTcp::of(runs, &runs_of[tcp], summary.against_tcp, judged);
+            }
+        }
+        Comparison {
+            scenario: scenario.into(),
+            planned: counts.all_planned(),
+            finished: finished.len(),
+            seeds,
+            paths,
+            path_info: info.or(finished.first()).map(|r| r.paths.clone()).unwrap_or_default(),
+            judged,
+            has_messages: measured.iter().any(|r| r.metrics.undelivered_messages.is_some()),
+            measured_s: mean(&measured.iter().map(|r| measured_s(&r.metrics.time)).collect::<Vec<_>>()),
+            reference,
+            summaries: rows.into_iter().map(|(s, _)| s).collect(),
+            absent: counts.absent(),
+        }
+    }
+
+    /// Whether runs that were asked for are missing.
+    pub fn is_stopped(&self) -> bool {
+        self.finished < self.planned
+    }
+
+    /// The rows that are not plain TCP.
+    pub(crate) fn multipath(&self) -> impl DoubleEndedIterator<Item = &Summary> + Clone {
+        self.summaries.iter().filter(|s| s.plain_tcp.is_none())
+    }
+
+    /// Plain TCP on its best path; on a backup only if all paths are backups.
+    pub fn best_plain_tcp(&self) -> Option<&Summary> {
+        let mut plain = self.summaries.iter().filter(|s| s.plain_tcp.is_some());
+        plain.clone().find(|s| !s.on_backup).or_else(|| plain.next())
+    }
+
+    /// The best of those that are not plain TCP.
+    pub fn best_multipath(&self) -> Option<&Summary> {
+        self.multipath().next()
+    }
+
+    /// The row that stands for this scheduler.
+    pub fn row(&self, scheduler: &str) -> Option<&Summary> {
+        self.summaries.iter().find(|s| s.is(scheduler))
+    }
+
+    /// A path's name.
+    pub fn path_name(&self, path: usize) -> String {
+        self.path_info.get(path).map_or_else(|| format!("path {path}"), |p| p.name.clone())
+    }
+
+    /// What a row is called: `blest`, or `tcp-path1 (3g)`.
+    pub fn label(&self, summary: &Summary) -> String {
+        self.named(&summary.scheduler, summary.plain_tcp)
+    }
+
+    /// What something without a measurement is called.
+    pub(crate) fn absent_label(&self, absent: &Absent) -> String {
+        self.named(&absent.scheduler, absent.plain_tcp)
+    }
+
+    fn named(&self, scheduler: &str, plain_tcp: Option<usize>) -> String {
+        match plain_tcp {
+            Some(path) if !self.path_info.is_empty() => format!("{scheduler} ({})", self.path_name(path)),
+            _ => scheduler.to_owned(),
+        }
+    }
+
+    /// Whether no byte arrived in any run.
+    pub fn nothing_arrived(&self) -> bool {
+        !self.summaries.is_empty() && self.summaries.iter().all(|s| s.goodput_mbps.mean == 0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

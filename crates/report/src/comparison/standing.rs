@@ -1,0 +1,69 @@
+//! Whether schedulers are better than plain TCP on one path.
+
+use super::judged::Judged;
+use crate::statistics::Difference;
+use pathweave_lab::results::RunResult;
+
+/// The relative difference to plain TCP below which nothing is called better or worse.
+const LEVEL: f64 = 0.01;
+
+/// How a scheduler compares with plain TCP on the best path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Better by more than 1 %, at 95 % confidence over the seeds.
+    Better,
+    /// Within 1 %, or within the spread of the seeds.
+    Level,
+    /// Worse by more than 1 %, at 95 % confidence over the seeds.
+    Worse,
+}
+
+/// A scheduler beside plain TCP on the best path, over the seeds that both have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BesideTcp {
+    /// With a single seed, which side the means are on.
+    pub(crate) standing: Standing,
+    /// How many seeds both have.
+    pub(crate) seeds: usize,
+    /// With how many of them only plain TCP finishes, or delivers what is offered.
+    pub(crate) lost: usize,
+    /// With how many of them only the scheduler does.
+    pub(crate) won: usize,
+}
+
+impl BesideTcp {
+    /// `None` if nothing can be compared: no seed in common, or none with which one of both finishes.
+    pub(super) fn of(
+        runs: &[&RunResult],
+        tcp: &[&RunResult],
+        difference: Option<Difference>,
+        judged: Judged,
+    ) -> Option<Self> {
+        let (mut seeds, mut lost, mut won) = (0, 0, 0);
+        for run in runs {
+            let Some(other) = tcp.iter().find(|t| t.seed == run.seed) else { continue };
+            seeds += 1;
+            match (judged.value(run), judged.value(other)) {
+                (None, Some(_)) => lost += 1,
+                (Some(_), None) => won += 1,
+                _ => {}
+            }
+        }
+        let standing = match lost.cmp(&won) {
+            std::cmp::Ordering::Greater => Standing::Worse,
+            std::cmp::Ordering::Less => Standing::Better,
+            std::cmp::Ordering::Equal => by_value(difference?, judged),
+        };
+        Some(BesideTcp { standing, seeds, lost, won })
+    }
+}
+
+fn by_value(difference: Difference, judged: Judged) -> Standing {
+    let gain = if judged.less_is_better() { -difference.mean() } else { difference.mean() };
+    match difference.is_significant() {
+        _ if gain.abs() <= LEVEL * difference.reference_mean => Standing::Level,
+        Some(false) => Standing::Level,
+        Some(true) | None if gain > 0.0 => Standing::Better,
+        Some(true) | None => Standing::Worse,
+    }
+}

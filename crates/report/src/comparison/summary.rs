@@ -1,0 +1,193 @@
+//! The runs of one scheduler, summed up.
+
+use super::judged::Judged;
+use super::standing::{BesideTcp, Standing};
+use crate::metric::{DELAY_P50, DELAY_P99, LONGEST_GAP, METRICS};
+use crate::statistics::{Difference, Estimate};
+use pathweave_lab::benefit::plain_tcp_path;
+use pathweave_lab::results::{RunResult, Status, TimeSpent};
+use pathweave_lab::scenario::HostModel;
+
+/// If one path carries at least this fraction of the traffic, the other paths do not count as used.
+const ONE_PATH: f64 = 0.995;
+
+/// One scheduler (or plain TCP on one path) over all seeds of a scenario.
+///
+/// Every run that did not fail counts in the means; one that stalled, with what it delivered until then. Completion times are those of
+/// completed runs only.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// The scheduler as written, or `tcp-path0`, ...
+    pub scheduler: String,
+    /// The congestion controller as written.
+    pub congestion: String,
+    /// The hosts on which it ran.
+    pub host: HostModel,
+    /// Other schedulers whose runs put exactly the same packets on every link, on every seed: their numbers are the same.
+    pub same: Vec<String>,
+    /// The path, where this is plain TCP.
+    pub plain_tcp: Option<usize>,
+    /// Whether that path is a backup, which nobody would use alone.
+    pub on_backup: bool,
+    /// How many runs were asked for.
+    pub planned: usize,
+    /// How many of them are finished.
+    pub runs: usize,
+    /// How many of them stalled.
+    pub stalled: usize,
+    /// How many of them failed; they are in none of the numbers below.
+    pub failed: usize,
+    /// Why the first of them failed.
+    pub failure: Option<String>,
+    /// What ranks the row, of the runs that have it.
+    pub value: Option<Estimate>,
+    /// Goodput, 10⁶ bit/s.
+    pub goodput_mbps: Estimate,
+    /// Completion time of a sized transfer, seconds.
+    pub completion_s: Option<Estimate>,
+    /// Aggregation benefit (CP eq. 9), each run against the plain TCP runs of its seed.
+    pub benefit: Option<Estimate>,
+    /// Part of the sent data bytes by path, 0 to 1 (repeated bytes included).
+    pub share: Vec<f64>,
+    /// What stands for the runs in each of [`METRICS`], in that order.
+    pub(crate) metrics: Vec<Option<f64>>,
+    /// Where the time went, means over the runs.
+    pub time: TimeSpent,
+    /// The warnings of the runs, each once.
+    pub warnings: Vec<String>,
+    /// What ranks the row, against the comparison's reference; nothing for the reference itself.
+    pub against: Option<Difference>,
+    /// The same against plain TCP on the best path; nothing for that row itself and without plain TCP.
+    pub against_tcp: Option<Difference>,
+    /// The same against the scheduler `linux`, which is mainline's.
+    pub against_linux: Option<Difference>,
+    /// The same against the best scheduler.
+    pub(crate) against_best: Option<Difference>,
+    /// Beside plain TCP on the best path, seed by seed; nothing for plain TCP itself, and without it.
+    pub(crate) beside_tcp: Option<BesideTcp>,
+}
+
+impl Summary {
+    /// The row stands for this scheduler, alone or among others.
+    pub fn is(&self, scheduler: &str) -> bool {
+        self.scheduler == scheduler || self.same.iter().any(|s| s == scheduler)
+    }
+
+    /// The one path that carried all data, where it was one.
+    pub fn only_path(&self) -> Option<usize> {
+        self.share.iter().position(|s| *s >= ONE_PATH)
+    }
+
+    /// How many runs count in the means.
+    pub fn measured(&self) -> usize {
+        self.runs - self.failed
+    }
+
+    /// How many of these have no value: a transfer did not finish, or what was offered was not delivered.
+    pub fn unfinished(&self) -> usize {
+        self.measured() - self.value.map_or(0, |v| v.count)
+    }
+
+    /// The mean of the median delay of messages or of a page's objects, ms.
+    pub fn delay_p50_ms(&self) -> Option<f64> {
+        self.metric(DELAY_P50)
+    }
+
+    /// The mean of the 99th percentile of their delay, ms.
+    pub fn delay_p99_ms(&self) -> Option<f64> {
+        self.metric(DELAY_P99)
+    }
+
+    /// The longest time between two deliveries of messages, ms.
+    pub fn longest_gap_ms(&self) -> Option<f64> {
+        self.metric(LONGEST_GAP)
+    }
+
+    /// What stands for the runs in the metric of this CSV column.
+    pub(crate) fn metric(&self, csv: &str) -> Option<f64> {
+        METRICS.iter().zip(&self.metrics).find(|(m, _)| m.csv.0 == csv).and_then(|(_, value)| *value)
+    }
+
+    /// Whether several paths are better than plain TCP on the best one. Nothing for plain TCP itself, where all data went over one path,
+    /// and with a single seed, which cannot tell.
+    pub fn standing(&self) -> Option<Standing> {
+        self.beside_tcp_by_several_paths().filter(|beside| beside.seeds > 1).map(|beside| beside.standing)
+    }
+
+    /// Beside plain TCP, where it used several paths.
+    pub(crate) fn beside_tcp_by_several_paths(&self) -> Option<BesideTcp> {
+        self.beside_tcp.filter(|_| self.share.len() > 1 && self.only_path().is_none())
+    }
+}
+
+pub(super) fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
+}
+
+/// The measured time of a run: its parts add up to it.
+pub(crate) fn measured_s(time: &TimeSpent) -> f64 {
+    time.total_s()
+}
+
+/// The mean of each part over the runs.
+fn mean_time(runs: &[&RunResult], paths: usize) -> TimeSpent {
+    let part = |f: &dyn Fn(&TimeSpent) -> f64| mean(&runs.iter().map(|r| f(&r.metrics.time)).collect::<Vec<_>>());
+    let list =
+        |f: fn(&TimeSpent) -> &Vec<f64>| (0..paths).map(|p| part(&|t| f(t).get(p).copied().unwrap_or(0.0))).collect();
+    TimeSpent {
+        no_data_s: part(&|t| t.no_data_s),
+        window_full_s: part(&|t| t.window_full_s),
+        congestion_windows_full_s: part(&|t| t.congestion_windows_full_s),
+        scheduler_waits_s: part(&|t| t.scheduler_waits_s),
+        nagle_s: part(&|t| t.nagle_s),
+        pacing_s: part(&|t| t.pacing_s),
+        sending_s: part(&|t| t.sending_s),
+        window_full_by_path_s: list(|t| &t.window_full_by_path_s),
+        blocked_by_path_s: list(|t| &t.blocked_by_path_s),
+        slow_start_by_path_s: list(|t| &t.slow_start_by_path_s),
+        recovery_by_path_s: list(|t| &t.recovery_by_path_s),
+    }
+}
+
+pub(super) fn summarise(runs: &[&RunResult], paths: usize, judged: Judged) -> Summary {
+    let values = |f: &dyn Fn(&RunResult) -> Option<f64>| runs.iter().filter_map(|r| f(r)).collect::<Vec<f64>>();
+    let sent =
+        |path: usize| runs.iter().filter_map(|r| r.metrics.per_path.get(path)).map(|p| p.sent_bytes as f64).sum();
+    let mut share: Vec<f64> = (0..paths).map(sent).collect();
+    let total: f64 = share.iter().sum();
+    if total > 0.0 {
+        share.iter_mut().for_each(|s| *s /= total);
+    }
+    Summary {
+        scheduler: runs[0].scheduler.clone(),
+        congestion: runs[0].congestion.clone(),
+        host: runs[0].host,
+        same: Vec::new(),
+        plain_tcp: runs[0].plain_tcp.or_else(|| plain_tcp_path(&runs[0].scheduler)),
+        on_backup: runs[0].is_on_backup(),
+        planned: runs.len(),
+        runs: runs.len(),
+        stalled: runs.iter().filter(|r| r.status == Status::Stalled).count(),
+        failed: 0,
+        failure: None,
+        value: Estimate::of(&values(&|r| judged.value(r))),
+        goodput_mbps: Estimate::of(&values(&|r| Some(r.metrics.goodput_mbps)))
+            .expect("a scheduler is there by its runs"),
+        completion_s: Estimate::of(&values(&|r| r.metrics.completion_s.filter(|_| r.status == Status::Completed))),
+        benefit: Estimate::of(&values(&|r| r.metrics.aggregation_benefit)),
+        share,
+        metrics: METRICS.iter().map(|m| m.sum_up(runs.iter().map(|r| &r.metrics))).collect(),
+        time: mean_time(runs, paths),
+        warnings: warnings(runs),
+        against: None,
+        against_tcp: None,
+        against_linux: None,
+        against_best: None,
+        beside_tcp: None,
+    }
+}
+
+fn warnings(runs: &[&RunResult]) -> Vec<String> {
+    // The numbers in a warning differ between the seeds: the first run's stand for all.
+    runs.iter().find(|r| !r.warnings.is_empty()).map(|r| r.warnings.clone()).unwrap_or_default()
+}

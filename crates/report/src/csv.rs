@@ -1,0 +1,109 @@
+//! Comparisons as comma-separated values.
+
+use crate::comparison::{Absent, Comparison, Summary};
+use crate::metric::METRICS;
+use pathweave_lab::scenario::HostModel;
+use std::fmt::Write;
+
+const HEAD: &str = "scenario,scheduler,same_packets_as,plain_tcp_path,host,planned,runs,stalled,failed,failure,judged_by,\
+                    goodput_mbps,goodput_ci95_mbps,completion_s,reference,difference,difference_ci95,significant,aggregation_benefit,share_by_path";
+
+/// Heading and lines. Intervals are half of the 95 % interval's width: of the mean, and of the difference to the reference seed by
+/// seed. What was asked for and has no measurement has a line without numbers.
+pub fn csv(comparisons: &[Comparison]) -> String {
+    let mut out = format!("{}\n", METRICS.iter().fold(HEAD.to_owned(), |head, m| head + "," + m.csv.0));
+    for comparison in comparisons {
+        for summary in &comparison.summaries {
+            line(&mut out, comparison, summary, &summary.scheduler, "");
+            for name in &summary.same {
+                line(&mut out, comparison, summary, name, &summary.scheduler);
+            }
+        }
+        for absent in &comparison.absent {
+            without_numbers(&mut out, comparison, absent);
+        }
+    }
+    out
+}
+
+fn line(out: &mut String, comparison: &Comparison, s: &Summary, name: &str, same: &str) {
+    let number = |x: Option<f64>| x.map_or(String::new(), |x| format!("{}", (x * 1e6).round() / 1e6));
+    let reference = comparison.reference.map_or("", |r| &comparison.summaries[r].scheduler);
+    let fields = [
+        comparison.scenario.clone(),
+        name.to_owned(),
+        same.to_owned(),
+        s.plain_tcp.map_or(String::new(), |p| comparison.path_name(p)),
+        host_name(s.host),
+        s.planned.to_string(),
+        s.runs.to_string(),
+        s.stalled.to_string(),
+        s.failed.to_string(),
+        s.failure.clone().unwrap_or_default(),
+        comparison.judged.column().to_owned(),
+        number(Some(s.goodput_mbps.mean)),
+        number(s.goodput_mbps.margin()),
+        number(s.completion_s.map(|c| c.mean)),
+        reference.to_owned(),
+        number(s.against.map(|d| d.mean())),
+        number(s.against.and_then(|d| d.estimate.margin())),
+        s.against.and_then(|d| d.is_significant()).map_or(String::new(), |yes| yes.to_string()),
+        number(s.benefit.map(|b| b.mean)),
+        s.share.iter().map(|x| number(Some(*x))).collect::<Vec<_>>().join("/"),
+    ];
+    let metrics = METRICS.iter().zip(&s.metrics).map(|(m, value)| number(value.map(|x| x / m.csv.1)));
+    write_line(out, fields.into_iter().chain(metrics));
+}
+
+/// The line of what was asked for and has no measurement.
+fn without_numbers(out: &mut String, comparison: &Comparison, absent: &Absent) {
+    let known = [
+        comparison.scenario.clone(),
+        absent.scheduler.clone(),
+        String::new(),
+        absent.plain_tcp.map_or(String::new(), |p| comparison.path_name(p)),
+        String::new(),
+        absent.planned.to_string(),
+        absent.failed.to_string(),
+        "0".to_owned(),
+        absent.failed.to_string(),
+        absent.failure.clone().unwrap_or_default(),
+    ];
+    let empty = HEAD.split(',').count() - known.len() + METRICS.len();
+    write_line(out, known.into_iter().chain(std::iter::repeat_n(String::new(), empty)));
+}
+
+fn write_line(out: &mut String, fields: impl Iterator<Item = String>) {
+    let quoted = |field: String| match field.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field,
+    };
+    let _ = writeln!(out, "{}", fields.map(quoted).collect::<Vec<_>>().join(","));
+}
+
+/// A host as in scenarios and results.
+fn host_name(host: HostModel) -> String {
+    serde_json::to_value(host).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pathweave_lab::results::RunResult;
+
+    #[test]
+    fn every_scheduler_has_a_line_with_as_many_fields_as_the_heading() {
+        let run = |scheduler: &str| RunResult {
+            scenario: "a,b".into(),
+            scheduler: scheduler.into(),
+            digest: "same".into(),
+            ..RunResult::default()
+        };
+        let text = csv(&Comparison::all(&[run("minrtt"), run("lws"), run("tcp-path0")], &[], None));
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 4);
+        assert!(lines[1].starts_with("\"a,b\",minrtt,,") && lines[2].starts_with("\"a,b\",lws,minrtt,"), "{text}");
+        let fields = |l: &str| l.replace("\"a,b\"", "a").split(',').count();
+        assert!(lines.iter().all(|l| fields(l) == fields(lines[0])), "{text}");
+    }
+}

@@ -1,0 +1,132 @@
+//! The answer in a few sentences: which scheduler, by how much, whether that is significant, and when several paths are worse than one.
+//!
+//! Every sentence with its condition, in the order in which they are said. "Value" is what schedulers are judged by
+//! ([`Judged`](crate::Judged)): goodput, completion time, or the 99th percentile of the messages' delay. A run has no value
+//! if it does not finish, or does not deliver what is offered. Differences are of values seed by seed, over the seeds that both
+//! have, and significant at 95 % (Student's t) with two seeds or more, or the same with each of several seeds. Failed runs are in no number.
+//! "Clearly" means by more than 1 %, and significantly if there are several seeds.
+//!
+//! What is missing ([`notices`]):
+//!
+//! | sentence | said if |
+//! |---|---|
+//! | Stopped early: F of P runs are finished. | fewer runs are finished than were asked for |
+//! | Never run: NAMES. | of these no run is finished |
+//! | With F of P seeds only: NAMES. | of these some runs are finished, and not all |
+//! | NAME failed in F of N runs: REASON. Its numbers are of the other M. | some of its finished runs failed, and not all |
+//! | NAME failed in N of N runs: REASON. It is left out. | all of its finished runs failed |
+//!
+//! The answer ([`lead`], [`paths`]):
+//!
+//! | sentence | said if |
+//! |---|---|
+//! | No scheduler has a measurement. | schedulers were asked for, and none has a run that did not fail |
+//! | Nothing arrived: ... | no run delivered a byte; "plain TCP did not either" if it was run, "on any path" if on each |
+//! | No scheduler delivered a byte, although plain TCP did. | the goodput of all schedulers is 0 |
+//! | No run delivers what is offered, so goodput decides. | there are messages or pages, and no run has a value |
+//! | NAMES do not deliver what is offered in every run. | the delay is judged, the best scheduler has a value, and runs of these have none |
+//! | No scheduler reaches plain TCP on PATH: the best of the N, NAME, ... (goodput); No scheduler is as fast as plain TCP on PATH: ... | plain TCP on its best path is clearly better than the best scheduler, and better than every other |
+//! | No scheduler finishes as often as plain TCP on PATH: ... | with every scheduler there are more seeds with which only plain TCP has a value than seeds with which only the scheduler has |
+//! | No scheduler finishes. Of the N compared, NAME delivers most. | no scheduler's run has a value, though plain TCP's has |
+//! | NAME is the best of the N schedulers compared: it ... | none of these, and there are several; each value is the mean of its runs |
+//! | NAME ... | none of these, and there is one |
+//! | with K of S seeds plain TCP on PATH does not finish, and it does | beside plain TCP: with K of the common seeds only the scheduler has a value; the reverse likewise |
+//! | exactly as much as NAME with every seed / with this seed | all differences are 0 |
+//! | not significantly more or less than NAME (D ± M) | the 95 % interval of the differences contains 0 |
+//! | practically as much as NAME (D more, ...) | the mean difference is at most 1 %, and not as above |
+//! | D (P %) more than NAME (...) | the mean difference is more than 1 %, and not as above; `significant`, `the same with every seed`, or `one seed: significance unknown` |
+//! | none of those compared beats the scheduler of Linux | `linux` ranks first of all, plain TCP included, and other schedulers were run |
+//! | Its median delay is ..., and its longest time without a delivery ...; the longest of all is ..., with NAME. | the delay is judged; the last part if another scheduler's is at least twice as long |
+//! | NAMES are within 1 % of it. | their mean difference from the best one is at most 1 %; `linux` is left out where the first sentence has it |
+//! | NAMES are not significantly worse. | the 95 % interval of the differences from the best one contains 0, and the sentence above does not name them |
+//! | It sent over PATH alone. | all its bytes went over this path, and not those of every scheduler; "almost" from 99.5 % on |
+//! | Only PATH carried data, with every scheduler / : NAME is a backup / : plain TCP delivers nothing on NAME. | all bytes of every scheduler went over this path; "Hardly any data went over another path than PATH" from 99.5 % on |
+//! | Two paths are worse than one with K of N schedulers, most of all with NAME: ... | K of the N schedulers that use several paths, and have two seeds or more in common with plain TCP on its best path, are clearly worse than it, or finish less often; "here with every scheduler" if that is so of all that were asked for |
+//! | With this seed two paths are worse than one ... | the same by the means, if no scheduler has two seeds in common with plain TCP |
+//! | The receive window was full for S of T s, ... | the largest part of the time of the scheduler named last, at least 15 % of it ([`culprit`](crate::time_spent::culprit)) |
+
+mod lead;
+mod notices;
+mod paths;
+mod words;
+
+use crate::comparison::{Comparison, Standing};
+use lead::{as_good, delays, lead};
+use paths::{one_path, worse_than_one};
+use std::fmt;
+
+/// The answer of a comparison, with what is missing of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// What is missing: runs that were never made, runs that failed. Empty if nothing is.
+    pub missing: Vec<String>,
+    /// The answer; empty if no scheduler was asked for.
+    pub answer: Vec<String>,
+    /// What the answer is like.
+    pub tone: Tone,
+}
+
+/// What an answer is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// The best scheduler is significantly better than plain TCP on the best path.
+    Good,
+    /// The runs do not tell, or both are level.
+    Open,
+    /// The best scheduler is significantly worse than plain TCP on the best path, or nothing works.
+    Bad,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<&str> = self.missing.iter().chain(&self.answer).map(String::as_str).collect();
+        f.write_str(&all.join(" "))
+    }
+}
+
+/// The answer in plain words; `None` if there is nothing to say: no scheduler was asked for, and nothing is missing.
+pub fn verdict(comparison: &Comparison) -> Option<Verdict> {
+    let missing: Vec<String> = notices::stopped(comparison).into_iter().chain(notices::failed(comparison)).collect();
+    let (answer, tone) = answer(comparison);
+    let tone = if comparison.is_stopped() && tone == Tone::Good { Tone::Open } else { tone };
+    (!missing.is_empty() || !answer.is_empty()).then_some(Verdict { missing, answer, tone })
+}
+
+fn answer(comparison: &Comparison) -> (Vec<String>, Tone) {
+    let Some(best) = comparison.best_multipath() else {
+        let asked = comparison.absent.iter().any(|absent| absent.plain_tcp.is_none());
+        let text = asked.then(|| "No scheduler has a measurement.".to_owned());
+        return (text.into_iter().collect(), Tone::Bad);
+    };
+    if comparison.nothing_arrived() {
+        return (vec![nothing_arrived(comparison)], Tone::Bad);
+    }
+    let silent = comparison.multipath().all(|row| row.goodput_mbps.mean == 0.0);
+    let mut sentences = Vec::new();
+    if silent {
+        sentences.push("No scheduler delivered a byte, although plain TCP did.".to_owned());
+    } else {
+        sentences.extend(notices::undelivered(comparison));
+        sentences.push(lead(comparison, best));
+        sentences.extend(delays(comparison, best));
+        sentences.extend(as_good(comparison, best));
+    }
+    sentences.extend(one_path(comparison, best));
+    sentences.extend(worse_than_one(comparison));
+    let tone = match best.standing() {
+        _ if silent => Tone::Bad,
+        Some(Standing::Worse) => Tone::Bad,
+        Some(Standing::Better) => Tone::Good,
+        Some(Standing::Level) | None => Tone::Open,
+    };
+    (sentences, tone)
+}
+
+fn nothing_arrived(comparison: &Comparison) -> String {
+    let tcp = match comparison.summaries.iter().filter(|row| row.plain_tcp.is_some()).count() {
+        0 => "",
+        n if n < comparison.paths => ", and plain TCP did not either",
+        _ => ", and plain TCP did not either on any path",
+    };
+    format!("Nothing arrived: no scheduler delivered a byte{tcp}. The paths may be down, or lose everything.")
+}

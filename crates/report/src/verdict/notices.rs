@@ -1,0 +1,126 @@
+//! What is missing of a comparison: runs that were never made, runs that failed, and messages that were never delivered.
+
+use super::words::{all_of, does_not, first_of};
+use crate::comparison::{Absent, Comparison, Judged};
+use pathweave_units::counted;
+
+/// The longest reason of a failed run that is quoted, in characters.
+const LONGEST_REASON: usize = 160;
+
+/// A comparison that was stopped: how much is finished, what never ran, and what lacks seeds.
+pub(super) fn stopped(comparison: &Comparison) -> Option<String> {
+    let Comparison { finished, planned, .. } = comparison;
+    if !comparison.is_stopped() {
+        return None;
+    }
+    let are = if *planned == 1 { "is" } else { "are" };
+    let mut text = format!("Stopped early: {finished} of {} {are} finished.", counted(planned, "run"));
+    let never: Vec<String> =
+        (comparison.absent.iter().filter(|a| a.failed == 0)).map(|a| comparison.absent_label(a)).collect();
+    if !never.is_empty() {
+        text += &format!(" Never run: {}.", all_of(&never));
+    }
+    for (finished, planned, names) in lacking(comparison) {
+        text += &format!(" With {finished} of {} only: {}.", counted(planned, "seed"), all_of(&names));
+    }
+    Some(text)
+}
+
+/// Names by how many of how many runs are finished, where some are and some are not.
+fn lacking(comparison: &Comparison) -> Vec<(usize, usize, Vec<String>)> {
+    let mut groups: Vec<(usize, usize, Vec<String>)> = Vec::new();
+    let mut add = |finished: usize, planned: usize, name: String| {
+        if finished == 0 || finished >= planned {
+            return;
+        }
+        match groups.iter_mut().find(|(f, p, _)| (*f, *p) == (finished, planned)) {
+            Some((.., names)) => names.push(name),
+            None => groups.push((finished, planned, vec![name])),
+        }
+    };
+    for row in &comparison.summaries {
+        add(row.runs, row.planned, comparison.label(row));
+        row.same.iter().for_each(|name| add(row.runs, row.planned, name.clone()));
+    }
+    for absent in &comparison.absent {
+        add(absent.failed, absent.planned, comparison.absent_label(absent));
+    }
+    groups.sort_by_key(|(finished, ..)| std::cmp::Reverse(*finished));
+    groups
+}
+
+/// A sentence for each scheduler, and for plain TCP on each path, of which runs failed.
+pub(super) fn failed(comparison: &Comparison) -> Vec<String> {
+    let mut all = Vec::new();
+    for row in comparison.summaries.iter().filter(|row| row.failed > 0) {
+        let left = row.measured();
+        all.push(format!(
+            "{} failed in {} of {}: {}. Its numbers are of the other {}.",
+            comparison.label(row),
+            row.failed,
+            counted(row.runs, "run"),
+            reason(row.failure.as_deref()),
+            if left == 1 { "one".to_owned() } else { left.to_string() },
+        ));
+    }
+    for absent in comparison.absent.iter().filter(|absent| absent.failed > 0) {
+        let Absent { failed, failure, .. } = absent;
+        all.push(format!(
+            "{} failed in {failed} of {}: {}. It is left out.",
+            comparison.absent_label(absent),
+            counted(failed, "run"),
+            reason(failure.as_deref()),
+        ));
+    }
+    all
+}
+
+/// Why a run failed, in a line without a full stop at its end. Of an exception in Python, its last line: what was raised.
+fn reason(text: Option<&str>) -> String {
+    let text = text.unwrap_or("no reason given").trim();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = match text.split_once(": Traceback ") {
+        Some(_) => lines.next_back(),
+        None => lines.next(),
+    };
+    let line = line.unwrap_or_default().trim_end_matches('.');
+    match line.char_indices().nth(LONGEST_REASON) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// Of messages and pages: whether what was offered was delivered. This comes before any delay.
+pub(super) fn undelivered(comparison: &Comparison) -> Option<String> {
+    if !comparison.has_messages {
+        return None;
+    }
+    if comparison.judged == Judged::Goodput {
+        return Some("No run delivers what is offered, so goodput decides.".into());
+    }
+    if comparison.judged != Judged::Delay || comparison.best_multipath().is_none_or(|best| best.value.is_none()) {
+        return None;
+    }
+    let short = comparison.multipath().filter(|row| row.unfinished() > 0);
+    let names: Vec<String> = short.flat_map(|row| core::iter::once(&row.scheduler).chain(&row.same)).cloned().collect();
+    let does_not = match names.len() {
+        0 => return None,
+        1 => does_not(comparison.judged),
+        _ => "do not deliver what is offered",
+    };
+    Some(format!("{} {does_not} in every run.", first_of(&names)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST_REASON, reason};
+
+    #[test]
+    fn a_reason_is_one_line() {
+        assert_eq!(reason(None), "no reason given");
+        assert_eq!(reason(Some("the window is negative.\n  left: 1")), "the window is negative");
+        let python = "the scheduler mine failed: Traceback (most recent call last):\n  File \"a.py\", line 3, in decide\nKeyError: 'x'";
+        assert_eq!(reason(Some(python)), "KeyError: 'x'");
+        assert_eq!(reason(Some(&"é".repeat(500))).chars().count(), LONGEST_REASON + 1);
+    }
+}

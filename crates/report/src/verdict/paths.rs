@@ -1,0 +1,95 @@
+//! Which paths carried data, and whether several are worse than one.
+
+use super::words::{all_of, compared, does_not, number_word, plain_tcp, schedulers};
+use crate::comparison::{BesideTcp, Comparison, Standing, Summary};
+use crate::time_spent::culprit;
+use pathweave_units::counted;
+
+/// The sentence for the case that data went over one path only.
+pub(super) fn one_path(comparison: &Comparison, best: &Summary) -> Option<String> {
+    if comparison.paths < 2 {
+        return None;
+    }
+    let path = best.only_path()?;
+    let only = comparison.path_name(path);
+    let every = comparison.multipath().all(|s| s.only_path() == Some(path));
+    // A few packets may have tried the others.
+    let alone = |row: &Summary| row.share[path] >= 1.0;
+    match every {
+        false if alone(best) => return Some(format!("It sent over {only} alone.")),
+        false => return Some(format!("It sent over {only} almost alone.")),
+        true => {}
+    }
+    let idle = comparison.summaries.iter().filter(|s| s.goodput_mbps.mean == 0.0).filter_map(|s| s.plain_tcp);
+    let idle: Vec<String> = idle.filter(|p| *p != path).map(|p| comparison.path_name(p)).collect();
+    let backups = comparison.path_info.iter().filter(|p| p.backup && p.name != only);
+    let backups: Vec<String> = backups.map(|p| p.name.clone()).collect();
+    let carried = match comparison.multipath().all(alone) {
+        true => format!("Only {only} carried data"),
+        false => format!("Hardly any data went over another path than {only}"),
+    };
+    Some(match (&idle[..], &backups[..]) {
+        ([], []) => format!("{carried}, with every scheduler."),
+        ([], [one]) => format!("{carried}: {one} is a backup."),
+        ([], backups) => format!("{carried}: {} are backups.", all_of(backups)),
+        (idle, _) => format!("{carried}: plain TCP delivers nothing on {}.", all_of(idle)),
+    })
+}
+
+/// Whether several paths are worse than one, with which schedulers, and why. With a single seed, what it shows.
+pub(super) fn worse_than_one(comparison: &Comparison) -> Option<String> {
+    let tcp = comparison.best_plain_tcp()?;
+    let beside = |row: &Summary| row.beside_tcp_by_several_paths();
+    let several_seeds = comparison.multipath().any(|row| beside(row).is_some_and(|b| b.seeds > 1));
+    let judged: Vec<(&Summary, BesideTcp)> = comparison
+        .multipath()
+        .filter_map(|row| Some((row, beside(row)?)))
+        .filter(|(_, b)| !several_seeds || b.seeds > 1)
+        .collect();
+    let worse: Vec<&(&Summary, BesideTcp)> = judged.iter().filter(|(_, b)| b.standing == Standing::Worse).collect();
+    let (worst, with_worst) = **worse.last()?;
+    let count = |rows: &[&Summary]| schedulers(rows.iter().copied());
+    let bad = count(&worse.iter().map(|(row, _)| *row).collect::<Vec<_>>());
+    let all = count(&judged.iter().map(|(row, _)| *row).collect::<Vec<_>>());
+    let run = schedulers(comparison.multipath());
+    let how_many = number_word(comparison.paths);
+    let how_many = match several_seeds {
+        true => how_many,
+        false => format!("With this seed {}", how_many.to_lowercase()),
+    };
+    let missing = comparison.absent.iter().any(|a| a.plain_tcp.is_none());
+    let mut text = match (bad == all && all == run && !missing, all) {
+        (true, 1) => format!("{how_many} paths are worse than one here"),
+        (true, _) => format!("{how_many} paths are worse than one here with every scheduler"),
+        _ if all < run => {
+            let both = if comparison.paths == 2 { "both" } else { "several" };
+            let uses = if all == 1 { "uses" } else { "use" };
+            format!(
+                "{how_many} paths are worse than one with {bad} of the {} that {uses} {both}",
+                counted(all, "scheduler")
+            )
+        }
+        _ => format!("{how_many} paths are worse than one with {bad} of {}", counted(all, "scheduler")),
+    };
+    if all > 1 {
+        text.push_str(&format!(", most of all with {}", worst.scheduler));
+    }
+    if with_worst.lost > with_worst.won {
+        let BesideTcp { lost, seeds, .. } = with_worst;
+        let does_not = does_not(comparison.judged);
+        text.push_str(&format!(
+            ": with {lost} of {} it {does_not}, and {} does",
+            counted(seeds, "seed"),
+            plain_tcp(comparison, tcp)
+        ));
+    } else if let Some(difference) = worst.against_tcp.filter(|_| all > 1) {
+        // With a single scheduler, this has been said already.
+        let name = plain_tcp(comparison, tcp);
+        text.push_str(&format!(": {}", compared(comparison.judged, &difference, Some(&name))));
+    }
+    text.push('.');
+    if let Some(reason) = culprit(comparison, worst) {
+        text.push_str(&format!(" {reason}"));
+    }
+    Some(text)
+}

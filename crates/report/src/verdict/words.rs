@@ -1,0 +1,130 @@
+//! The parts of sentences: amounts, differences, names.
+
+use crate::comparison::{Comparison, Judged, Summary};
+use crate::number::{short, spoken};
+use crate::statistics::Difference;
+
+/// The most names in a list; the rest is a number.
+const NAMES: usize = 3;
+
+/// An amount of what schedulers are judged by: `31.5 Mbit/s`, `2.5 s`, `348 ms`.
+pub(super) fn amount(judged: Judged, x: f64) -> String {
+    let (x, unit) = scaled(judged, x, x);
+    match spoken(x).as_str() {
+        "0.00" if x != 0.0 => format!("under 0.01 {unit}"),
+        text => format!("{text} {unit}"),
+    }
+}
+
+/// Milliseconds are seconds if the `largest` is one or more.
+fn scaled(judged: Judged, x: f64, largest: f64) -> (f64, &'static str) {
+    match judged {
+        Judged::Delay if largest.abs() >= 999.5 => (x / 1e3, "s"),
+        _ => (x, judged.unit()),
+    }
+}
+
+/// `delivers 31.5 Mbit/s`, `takes 2.5 s`, `has a delay of 348 ms at the 99th percentile`.
+pub(super) fn does(judged: Judged, x: f64) -> String {
+    let amount = amount(judged, x);
+    match judged {
+        Judged::Goodput => format!("delivers {amount}"),
+        Judged::Completion => format!("takes {amount}"),
+        Judged::Delay => format!("has a delay of {amount} at the 99th percentile"),
+    }
+}
+
+/// What a run does that has a value: `finishes`.
+pub(super) fn finishes(judged: Judged) -> &'static str {
+    if judged == Judged::Delay { "delivers what is offered" } else { "finishes" }
+}
+
+/// What a run does that has none: `does not finish`.
+pub(super) fn does_not(judged: Judged) -> &'static str {
+    if judged == Judged::Delay { "does not deliver what is offered" } else { "does not finish" }
+}
+
+/// `0.42 Mbit/s (5 %) more than NAME (significant)`. Without a name, where one has been compared with already: `0.42 Mbit/s (5 %) more
+/// (significant)`.
+pub(super) fn compared(judged: Judged, difference: &Difference, name: Option<&str>) -> String {
+    let equal = if judged == Judged::Goodput { "much" } else { "long" };
+    let (than, one_seed) = (name.map_or(String::new(), |n| format!(" than {n}")), difference.estimate.count == 1);
+    let name = name.unwrap_or("it");
+    let mean = difference.mean();
+    if difference.is_equal {
+        let with = if one_seed { "with this seed" } else { "with every seed" };
+        return format!("exactly as {equal} as {name} {with}");
+    }
+    if difference.is_significant() == Some(false) {
+        let margin = difference.estimate.margin().unwrap_or(0.0);
+        let largest = mean.abs().max(margin);
+        let ((mean, unit), (margin, _)) = (scaled(judged, mean, largest), scaled(judged, margin, largest));
+        return format!("not significantly more or less{than} ({} ± {} {unit})", short(mean), short(margin));
+    }
+    let settled = match difference.is_significant() {
+        _ if difference.same_on_every_seed => "the same with every seed",
+        Some(_) => "significant",
+        None => "one seed: significance unknown",
+    };
+    let word = if mean > 0.0 { "more" } else { "less" };
+    let (by, base) = (amount(judged, mean.abs()), difference.reference_mean);
+    // Less than 1 % is no reason to choose, however certain it is.
+    if is_level(difference) {
+        return format!("practically as {equal} as {name} ({by} {word}, {settled})");
+    }
+    let percent = if base > 0.0 { format!(" ({:.0} %)", mean.abs() / base * 100.0) } else { String::new() };
+    format!("{by}{percent} {word}{than} ({settled})")
+}
+
+/// Whether a difference is at most 1 %.
+pub(super) fn is_level(difference: &Difference) -> bool {
+    difference.is_equal || difference.mean().abs() <= 0.01 * difference.reference_mean
+}
+
+/// How many schedulers some rows stand for.
+pub(super) fn schedulers<'a>(rows: impl Iterator<Item = &'a Summary>) -> usize {
+    rows.map(|s| 1 + s.same.len()).sum()
+}
+
+/// `minrtt`, `minrtt and lws`, `minrtt and 4 more`.
+pub(super) fn with_same(summary: &Summary) -> String {
+    match &summary.same[..] {
+        [] => summary.scheduler.clone(),
+        [one] => format!("{} and {one}", summary.scheduler),
+        several => format!("{} and {} more", summary.scheduler, several.len()),
+    }
+}
+
+/// All names: `a`, `a and b`, `a, b and c`.
+pub(super) fn all_of(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// All names, or the first three and how many more.
+pub(super) fn first_of(names: &[String]) -> String {
+    match names.len() {
+        0..=4 => all_of(names),
+        n => format!("{} and {} more", names[..NAMES].join(", "), n - NAMES),
+    }
+}
+
+/// `is`, or `are` for several.
+pub(super) fn is(several: usize) -> &'static str {
+    if several == 1 { "is" } else { "are" }
+}
+
+/// `plain TCP on wifi`.
+pub(super) fn plain_tcp(comparison: &Comparison, tcp: &Summary) -> String {
+    let path = tcp.plain_tcp.map_or_else(|| tcp.scheduler.clone(), |p| comparison.path_name(p));
+    format!("plain TCP on {path}")
+}
+
+/// A number at the start of a sentence.
+pub(super) fn number_word(n: usize) -> String {
+    const WORDS: [&str; 9] = ["Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten"];
+    n.checked_sub(2).and_then(|i| WORDS.get(i)).map_or_else(|| n.to_string(), |w| (*w).to_string())
+}

@@ -1,0 +1,387 @@
+//! No sentence of a verdict is contradicted by the runs that it is made from.
+//!
+//! Verdicts of random results are taken apart by patterns. A sentence that fits no pattern fails the test, and so does one whose names,
+//! counts, amounts, percentages or words ("best", "significant", "exactly", "within 1 %", "worse than one") are not what the
+//! [`oracle`] finds in the single runs.
+
+mod oracle;
+mod parts;
+mod patterns;
+mod random;
+
+use oracle::By;
+use pathweave_lab::results::Status;
+use pathweave_report::{Comparison, Tone, Verdict, verdict};
+use patterns::{fits, listed};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use random::{Case, case};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+/// How many random comparisons are looked at.
+const CASES: u32 = 3000;
+
+#[test]
+fn no_sentence_is_contradicted_by_its_runs() {
+    let seen = RefCell::new(BTreeSet::new());
+    let config = Config { cases: CASES, max_shrink_iters: 300, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let found = runner.run(&case(), |case| {
+        let comparison = Comparison::all(&case.results, std::slice::from_ref(&case.planned), None).remove(0);
+        let Some(verdict) = verdict(&comparison) else {
+            assert!(case.planned.schedulers.iter().all(|s| s.starts_with("tcp-")), "nothing is said");
+            return Ok(());
+        };
+        Reader { case: &case, verdict: &verdict, seen: &mut seen.borrow_mut() }.read();
+        Ok(())
+    });
+    if let Err(error) = found {
+        panic!("{error}");
+    }
+    let missing: Vec<_> = KINDS.iter().filter(|kind| !seen.borrow().contains(*kind)).collect();
+    assert!(missing.is_empty(), "never said, so never checked: {missing:?}");
+}
+
+/// Every kind of sentence and part of a sentence.
+const KINDS: [&str; 33] = [
+    "stopped",
+    "never run",
+    "lacks seeds",
+    "failed in part",
+    "failed",
+    "no measurement",
+    "nothing arrived",
+    "no byte",
+    "goodput decides",
+    "short",
+    "best",
+    "alone",
+    "same",
+    "behind",
+    "alone behind",
+    "less often",
+    "none finishes",
+    "exactly",
+    "not significant",
+    "practically",
+    "more",
+    "less",
+    "one seed",
+    "every seed",
+    "with seeds",
+    "linux first",
+    "delays",
+    "longest of all",
+    "near",
+    "unclear",
+    "one path",
+    "worse than one",
+    "with this seed",
+];
+
+/// Reads one verdict beside its runs.
+struct Reader<'a> {
+    case: &'a Case,
+    verdict: &'a Verdict,
+    seen: &'a mut BTreeSet<&'static str>,
+}
+
+impl Reader<'_> {
+    fn saw(&mut self, kind: &'static str) {
+        assert!(KINDS.contains(&kind), "{kind} is not in the list");
+        self.seen.insert(kind);
+    }
+
+    fn read(&mut self) {
+        let mut missing = self.verdict.missing.iter();
+        if self.case.results.len() < self.all_planned() {
+            self.stopped(missing.next().expect("a comparison that was stopped says so"));
+        }
+        let failing = missing.map(|sentence| self.failed(sentence)).collect::<Vec<_>>();
+        let with_failures = |s: &&String| self.case.runs(s).len() > self.case.measured(s).len();
+        let expected: BTreeSet<String> = self.case.planned.schedulers.iter().filter(with_failures).cloned().collect();
+        assert_eq!(failing.into_iter().collect::<BTreeSet<_>>(), expected, "all that failed are named");
+        self.answer();
+        self.tone();
+    }
+
+    fn all_planned(&self) -> usize {
+        self.case.planned.schedulers.len() * self.case.planned.seeds
+    }
+
+    fn stopped(&mut self, text: &str) {
+        let planned = self.case.planned.seeds;
+        let runs = |s: &String| self.case.runs(s).len();
+        let all = || self.case.planned.schedulers.iter();
+        let never: BTreeSet<String> = all().filter(|s| runs(s) == 0).map(|s| label(s, self.case)).collect();
+        let some: BTreeSet<(String, usize)> =
+            all().filter(|s| runs(s) > 0 && runs(s) < planned).map(|s| (label(s, self.case), runs(s))).collect();
+        let said = fits(r"^Stopped early: ([0-9]+) of ([0-9]+) runs? (?:is|are) finished\.(?: Never run: ([^.]*)\.)?((?: With [0-9]+ of [0-9]+ seeds? only: [^.]*\.)*)$", text).expect(text);
+        assert_eq!((said.number(1), said.number(2)), (self.case.results.len(), self.all_planned()), "{text}");
+        assert_eq!(listed(said.get(3)).0.into_iter().collect::<BTreeSet<_>>(), never, "{text}");
+        let mut found = BTreeSet::new();
+        for group in said.get(4).split(" With ").skip(1) {
+            let group = fits(r"^([0-9]+) of ([0-9]+) seeds? only: ([^.]*)\.$", group).expect(group);
+            assert_eq!(group.number(2), planned, "{text}");
+            found.extend(listed(group.get(3)).0.into_iter().map(|name| (name, group.number(1))));
+        }
+        assert_eq!(found, some, "{text}");
+        self.saw("stopped");
+        if !never.is_empty() {
+            self.saw("never run");
+        }
+        if !some.is_empty() {
+            self.saw("lacks seeds");
+        }
+    }
+
+    /// Returns who failed.
+    fn failed(&mut self, text: &str) -> String {
+        let said = fits(r"^([^ ]+)(?: \([^)]*\))? failed in ([0-9]+) of ([0-9]+) runs?: (.*)\. (?:(It is left out)|Its numbers are of the other (one|[0-9]+))\.$", text).expect(text);
+        let (name, all) = (said.get(1).to_owned(), self.case.runs(said.get(1)));
+        let failed = all.iter().filter(|r| r.status == Status::Failed).count();
+        assert_eq!((said.number(2), said.number(3)), (failed, all.len()), "{text}");
+        assert!(all.iter().any(|r| r.reason.as_deref() == Some(said.get(4))), "{text}");
+        let left = all.len() - failed;
+        let word = if left == 1 { "one".to_owned() } else { left.to_string() };
+        assert_eq!((said.get(5).is_empty(), said.get(6)), (left > 0, if left > 0 { &word } else { "" }), "{text}");
+        self.saw(if left > 0 { "failed in part" } else { "failed" });
+        name
+    }
+
+    fn answer(&mut self) {
+        let schedulers = self.case.schedulers();
+        let asked = self.case.planned.schedulers.iter().any(|s| !s.starts_with("tcp-"));
+        let (mut best, mut worse_is_said) = (None, false);
+        for sentence in &self.verdict.answer {
+            let dark = |s: &&str| self.case.goodput(s) == 0.0;
+            match sentence.as_str() {
+                "No scheduler has a measurement." => {
+                    assert!(asked && schedulers.is_empty());
+                    self.saw("no measurement");
+                }
+                "No scheduler delivered a byte, although plain TCP did." => {
+                    assert!(schedulers.iter().all(dark) && !self.case.plain_tcp().iter().all(dark));
+                    self.saw("no byte");
+                }
+                "No run delivers what is offered, so goodput decides." => {
+                    assert!(self.case.results.iter().any(|r| r.metrics.undelivered_messages.is_some()));
+                    assert_eq!(self.case.by(), By::Goodput);
+                    self.saw("goodput decides");
+                }
+                text if text.starts_with("Nothing arrived: ") => {
+                    let tcp = self.case.plain_tcp();
+                    assert!(schedulers.iter().all(dark) && tcp.iter().all(dark), "{text}");
+                    assert_eq!(text.contains("plain TCP did not either"), !tcp.is_empty(), "{text}");
+                    assert!(!text.contains("on any path") || tcp.len() == 2, "{text}");
+                    self.saw("nothing arrived");
+                }
+                text if self.short(text)
+                    || self.delays(text, best.as_deref())
+                    || self.one_path(text, best.as_deref()) => {}
+                text if self.as_good(text, best.as_deref()) => {}
+                text if self.worse(text) => worse_is_said = true,
+                text => best = Some(self.lead(text)),
+            }
+        }
+        let silent = schedulers.iter().all(|s| self.case.goodput(s) == 0.0);
+        assert!(schedulers.is_empty() || silent || best.is_some(), "there is an answer");
+        let all_dark = silent && self.case.plain_tcp().iter().all(|s| self.case.goodput(s) == 0.0);
+        assert_eq!(worse_is_said, !all_dark && !self.worse_than_one().0.is_empty(), "{}", self.verdict);
+    }
+
+    /// Who does not deliver what is offered in every run.
+    fn short(&mut self, text: &str) -> bool {
+        let Some(said) = fits(r"^(.*) (?:does|do) not deliver what is offered in every run\.$", text) else {
+            return false;
+        };
+        let short: BTreeSet<String> =
+            self.case.schedulers().into_iter().filter(|s| self.case.unfinished(s) > 0.0).map(str::to_owned).collect();
+        let (names, more) = listed(said.get(1));
+        assert!(self.case.by() == By::Delay && names.iter().all(|n| short.contains(n)), "{text}");
+        assert_eq!(names.len() + more, short.len(), "{text}");
+        self.saw("short");
+        true
+    }
+
+    /// The first sentence; returns the best scheduler.
+    fn lead(&mut self, text: &str) -> String {
+        if let Some(best) = self.none_finishes(text) {
+            return best;
+        }
+        let behind = concat!(
+            r"^(?:No scheduler (?:reaches|is as fast as|finishes as often as|delivers what is offered as often as) ",
+            r"(?P<tcp>plain TCP on [a-z0-9]+): (?:the best of the (?P<all>[0-9]+), (?P<name>[^ ,]+), ",
+            r"|the best of the (?P<alls>[0-9]+) are (?P<names>[^;]+); each |(?P<twins>[^;]+) do the same; each )",
+            r"|(?P<one>[^ ]+) (?:does not reach|is slower than|does not finish as often as",
+            r"|does not deliver what is offered as often as) (?P<tcp1>plain TCP on [a-z0-9]+): (?:it )?)",
+        );
+        if let Some(said) = fits(behind, text) {
+            return self.behind(text, &said);
+        }
+        let (bare, names) = self.subject(text);
+        let best = names.0[0].clone();
+        let rest = self.compare(&best, None, &bare);
+        let (value, tail) = patterns::value(&rest).expect(text);
+        self.value(&best, &value, text);
+        let fit = fits(r"^(?:; <with>)*(?:, <than>|; where both do, <than>)?(?:, while (plain TCP on [a-z0-9]+) does not (?:finish|deliver what is offered))?(?:; that is <than>)?(; none of those compared beats the scheduler of Linux)?\.$", &tail).unwrap_or_else(|| panic!("{text}\n{tail}"));
+        if !fit.get(1).is_empty() {
+            assert!(self.case.values(self.case.named(fit.get(1))).is_empty(), "{text}");
+        }
+        if !fit.get(2).is_empty() {
+            let all = self.case.schedulers().into_iter().chain(self.case.best_plain_tcp());
+            let beats = all.filter(|s| self.case.is_better(s, "linux")).collect::<Vec<_>>();
+            assert!(
+                beats.is_empty() && (best == "linux" || names.0.iter().any(|n| n == "linux") || names.1 > 0),
+                "{text}"
+            );
+            self.saw("linux first");
+        }
+        let tcp = self.case.best_plain_tcp();
+        assert!(!self.must_lead_with_tcp(&best, &tcp), "plain TCP is better than all, and that is not said: {text}");
+        best
+    }
+
+    /// Every scheduler is behind plain TCP, and the best one clearly.
+    fn must_lead_with_tcp(&self, best: &str, tcp: &[&str]) -> bool {
+        let Some(tcp) = tcp.first() else { return false };
+        let often = |s: &str| self.case.alone(s, tcp).first < self.case.alone(s, tcp).second;
+        let mut all = self.case.schedulers().into_iter();
+        match often(best) {
+            true => self.case.values(best).len() > 0 && all.all(often),
+            false => self.case.is_clearly_behind(best, tcp) && all.all(|s| self.case.is_behind(s, tcp)),
+        }
+    }
+
+    /// Takes the subject off: who is best of how many.
+    fn subject(&mut self, text: &str) -> (String, (Vec<String>, usize)) {
+        let schedulers = self.case.schedulers();
+        let several = r"^(.*?) (is|are) the best of the ([0-9]+) schedulers compared: (?:it|each) ";
+        let (names, bare) = if let Some(said) = fits(several, text) {
+            assert_eq!(said.number(3), schedulers.len(), "{text}");
+            self.saw("best");
+            (listed(said.get(1)), said.rest().to_owned())
+        } else if let Some(said) = fits(r"^(.*?) do the same: each ", text) {
+            self.saw("same");
+            (listed(said.get(1)), said.rest().to_owned())
+        } else {
+            let said = fits(r"^([^ ]+) ", text).expect(text);
+            assert_eq!(schedulers, [said.get(1)], "{text}");
+            self.saw("alone");
+            (listed(said.get(1)), said.rest().to_owned())
+        };
+        self.best(&names, text);
+        (bare, names)
+    }
+
+    /// These are the best, and have the same packets.
+    fn best(&self, (names, more): &(Vec<String>, usize), text: &str) {
+        let schedulers = self.case.schedulers();
+        let best = names[0].as_str();
+        assert!(!schedulers.iter().any(|other| self.case.is_better(other, best)), "{text}");
+        let same: Vec<&str> = schedulers.into_iter().filter(|s| *s == best || self.case.is_twin(s, best)).collect();
+        assert!(names.iter().all(|n| same.contains(&n.as_str())), "{text}");
+        assert!(names.len() + more <= same.len(), "{text}");
+    }
+
+    /// `it delivers 7.5 Mbit/s`, or `it finishes in 2 of 3 runs`.
+    fn value(&self, best: &str, value: &patterns::Value, text: &str) {
+        match value {
+            patterns::Value::Amount(word, amount) => {
+                let expected = match self.case.by() {
+                    By::Goodput => "delivers",
+                    By::Completion => "takes",
+                    By::Delay => "has a delay of",
+                };
+                assert_eq!(*word, expected, "{text}");
+                assert_eq!(self.case.unfinished(best), 0.0, "{text}");
+                let mean = self.case.mean(best).expect("a value");
+                assert!(self.case.shows(amount, mean), "{text}: {mean}");
+            }
+            patterns::Value::Runs(some, all) => {
+                let found = (self.case.values(best).len(), self.case.measured(best).len());
+                assert_eq!((*some, *all), found, "{text}");
+            }
+        }
+    }
+
+    fn behind(&mut self, text: &str, said: &patterns::Said) -> String {
+        let first =
+            |names: &[&str]| names.iter().map(|n| said.named(n)).find(|n| !n.is_empty()).unwrap_or("").to_owned();
+        let names = listed(&first(&["one", "name", "names", "twins"]));
+        let tcp = self.case.named(&first(&["tcp", "tcp1"])).to_owned();
+        let best = names.0[0].clone();
+        self.best(&names, text);
+        assert!(self.case.best_plain_tcp().contains(&tcp.as_str()), "{text}");
+        assert!(self.must_lead_with_tcp(&best, &[tcp.as_str()]), "{text}");
+        let all = first(&["all", "alls"]);
+        assert!(all.is_empty() || all.parse() == Ok(self.case.schedulers().len()), "{text}");
+        let often = self.case.alone(&best, &tcp).first < self.case.alone(&best, &tcp).second;
+        assert_eq!(text.contains(" as often as "), often, "{text}");
+        let bare = self.compare(&best, Some(&tcp), said.rest());
+        if bare != "<with>." {
+            let (value, tail) = patterns::value(&bare).unwrap_or_else(|| panic!("{text}\n{bare}"));
+            self.value(&best, &value, text);
+            let fit = fits(r"^(?:, <than>|; where both do, <than>|; <with>)\.$", &tail);
+            assert!(fit.is_some(), "{text}\n{tail}");
+        }
+        self.saw(match (often, said.named("one").is_empty()) {
+            (true, _) => "less often",
+            (false, true) => "behind",
+            (false, false) => "alone behind",
+        });
+        best
+    }
+
+    fn none_finishes(&mut self, text: &str) -> Option<String> {
+        let said = fits(
+            r"^(?:No scheduler (?:finishes|delivers what is offered)|([^ ]+) does not (?:finish|deliver what is offered))(?:, while (plain TCP on [a-z0-9]+) (?:finishes|delivers what is offered) in ([0-9]+) of ([0-9]+) runs?)?\. (?:It delivers ([0-9.]+ [^ ]+)\.|Of the ([0-9]+) compared, (.*) delivers most, ([0-9.]+ [^ ]+)\.)$",
+            text,
+        )?;
+        let schedulers = self.case.schedulers();
+        assert!(schedulers.iter().all(|s| self.case.values(s).is_empty()), "{text}");
+        if !said.get(2).is_empty() {
+            let tcp = self.case.named(said.get(2));
+            let found = (self.case.values(tcp).len(), self.case.measured(tcp).len());
+            assert_eq!((said.number(3), said.number(4)), found, "{text}");
+        }
+        let (best, amount) = match said.get(6).is_empty() {
+            true => (schedulers[0].to_owned(), said.get(5)),
+            false => (listed(said.get(7)).0[0].clone(), said.get(8)),
+        };
+        let goodput = self.case.goodput(&best);
+        assert!(schedulers.iter().all(|s| self.case.goodput(s) <= goodput + 1e-9), "{text}");
+        let number = amount.strip_suffix(" Mbit/s").expect(text);
+        assert!(patterns::rounds_to(number, goodput), "{text}: {goodput}");
+        self.saw("none finishes");
+        Some(best)
+    }
+
+    /// Whether the tone is what the differences allow.
+    fn tone(&self) {
+        let stopped = self.case.results.len() < self.all_planned();
+        let mut tcp = self.case.best_plain_tcp().into_iter();
+        let better = tcp.next().is_some_and(|tcp| {
+            self.case.schedulers().iter().any(|s| {
+                let alone = self.case.alone(s, tcp);
+                let clear = alone.first > alone.second
+                    || self
+                        .case
+                        .differences(s, tcp)
+                        .is_some_and(|d| d.relative() > 0.01 && d.significant() == Some(true));
+                alone.seeds > 1 && clear && !self.case.is_behind(s, tcp)
+            })
+        });
+        if self.verdict.tone == Tone::Good {
+            assert!(better && !stopped, "green without evidence: {}", self.verdict);
+        }
+    }
+}
+
+/// `tcp-path0 (wlan)`, where the results know the path.
+fn label(scheduler: &str, case: &Case) -> String {
+    match scheduler.strip_prefix("tcp-path").and_then(|p| p.parse::<usize>().ok()) {
+        Some(path) if !case.results.is_empty() => format!("{scheduler} ({})", random::PATHS[path]),
+        _ => scheduler.to_owned(),
+    }
+}

@@ -1,0 +1,213 @@
+//! What is true of results, from the single runs, by no code of the crate that is tested.
+
+use super::random::{Case, PATHS};
+use pathweave_lab::results::{RunResult, Status};
+
+/// The 0.975 quantiles of Student's t for 1 to 3 degrees of freedom, from a printed table.
+const STUDENT: [f64; 3] = [12.706, 4.303, 3.182];
+
+/// By what schedulers are judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum By {
+    Goodput,
+    Completion,
+    Delay,
+}
+
+/// Differences of two schedulers, seed by seed.
+#[derive(Clone, Debug)]
+pub(super) struct Differences {
+    pub(super) all: Vec<f64>,
+    /// The mean of the second one over the same seeds.
+    pub(super) base: f64,
+}
+
+impl Differences {
+    pub(super) fn mean(&self) -> f64 {
+        self.all.iter().sum::<f64>() / self.all.len() as f64
+    }
+    pub(super) fn margin(&self) -> f64 {
+        let n = self.all.len() as f64;
+        let squares: f64 = self.all.iter().map(|d| (d - self.mean()).powi(2)).sum();
+        STUDENT[self.all.len() - 2] * (squares / (n - 1.0) / n).sqrt()
+    }
+    pub(super) fn are_zero(&self) -> bool {
+        self.all.iter().all(|d| d.abs() < 1e-7)
+    }
+    /// Several seeds have the same difference.
+    pub(super) fn are_the_same(&self) -> bool {
+        self.all.len() > 1 && self.all.iter().all(|d| (d - self.all[0]).abs() < 1e-7)
+    }
+    /// `None` with one seed.
+    pub(super) fn significant(&self) -> Option<bool> {
+        match self.all.len() {
+            1 => None,
+            _ if self.are_the_same() => Some(!self.are_zero()),
+            _ => Some(self.mean().abs() > self.margin()),
+        }
+    }
+    pub(super) fn relative(&self) -> f64 {
+        self.mean().abs() / self.base
+    }
+}
+
+/// One scheduler beside another one, on the seeds that both have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Alone {
+    pub(super) seeds: usize,
+    /// Seeds with which only the first has a value, and only the second.
+    pub(super) first: usize,
+    pub(super) second: usize,
+}
+
+impl Case {
+    pub(super) fn runs(&self, scheduler: &str) -> Vec<&RunResult> {
+        self.results.iter().filter(|r| r.scheduler == scheduler).collect()
+    }
+
+    pub(super) fn measured(&self, scheduler: &str) -> Vec<&RunResult> {
+        self.runs(scheduler).into_iter().filter(|r| r.status != Status::Failed).collect()
+    }
+
+    /// Whether two schedulers have the same packets with every seed, and no run failed: they are one row.
+    pub(super) fn is_twin(&self, a: &str, b: &str) -> bool {
+        let digests = |s: &str| self.runs(s).iter().map(|r| (r.seed, r.digest.clone())).collect::<Vec<_>>();
+        let whole = |s: &str| self.runs(s).len() == self.measured(s).len();
+        digests(a) == digests(b) && whole(a) && whole(b)
+    }
+
+    /// Those with a measurement that are not plain TCP.
+    pub(super) fn schedulers(&self) -> Vec<&str> {
+        let all = self.planned.schedulers.iter().map(String::as_str);
+        all.filter(|s| !s.starts_with("tcp-") && !self.measured(s).is_empty()).collect()
+    }
+
+    pub(super) fn plain_tcp(&self) -> Vec<&str> {
+        ["tcp-path0", "tcp-path1"].into_iter().filter(|s| !self.measured(s).is_empty()).collect()
+    }
+
+    pub(super) fn by(&self) -> By {
+        let any = |by: By| self.results.iter().any(|r| r.status != Status::Failed && of(by, r).is_some());
+        [By::Delay, By::Completion].into_iter().find(|by| any(*by)).unwrap_or(By::Goodput)
+    }
+
+    pub(super) fn values(&self, scheduler: &str) -> Vec<f64> {
+        self.measured(scheduler).into_iter().filter_map(|r| of(self.by(), r)).collect()
+    }
+
+    pub(super) fn mean(&self, scheduler: &str) -> Option<f64> {
+        let all = self.values(scheduler);
+        (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+    }
+
+    pub(super) fn goodput(&self, scheduler: &str) -> f64 {
+        let all = self.measured(scheduler);
+        all.iter().map(|r| r.metrics.goodput_mbps).sum::<f64>() / all.len() as f64
+    }
+
+    /// The part of its runs without a value.
+    pub(super) fn unfinished(&self, scheduler: &str) -> f64 {
+        1.0 - self.values(scheduler).len() as f64 / self.measured(scheduler).len() as f64
+    }
+
+    /// Whether `a` is ranked clearly before `b`: finishes more often, or as often with a better mean.
+    pub(super) fn is_better(&self, a: &str, b: &str) -> bool {
+        let (x, y) = (self.unfinished(a), self.unfinished(b));
+        if (x - y).abs() > 1e-9 {
+            return x < y;
+        }
+        match (self.mean(a), self.mean(b)) {
+            (Some(x), Some(y)) if self.by() == By::Goodput => x > y + 1e-7,
+            (Some(x), Some(y)) => x < y - 1e-7,
+            _ => self.goodput(a) > self.goodput(b) + 1e-7,
+        }
+    }
+
+    /// Plain TCP on the best path that is no backup. With a tie, each of them may be called so.
+    pub(super) fn best_plain_tcp(&self) -> Vec<&str> {
+        let backup = |s: &str| self.measured(s)[0].is_on_backup();
+        let all = self.plain_tcp();
+        let usable: Vec<&str> = all.iter().copied().filter(|s| !backup(s)).collect();
+        let all = if usable.is_empty() { all } else { usable };
+        all.iter().copied().filter(|a| !all.iter().any(|b| self.is_better(b, a))).collect()
+    }
+
+    pub(super) fn differences(&self, a: &str, b: &str) -> Option<Differences> {
+        let other = |run: &RunResult| self.measured(b).into_iter().find(|r| r.seed == run.seed);
+        let pair = |run: &&RunResult| Some((of(self.by(), run)?, of(self.by(), other(run)?)?));
+        let pairs: Vec<(f64, f64)> = self.measured(a).iter().filter_map(pair).collect();
+        (!pairs.is_empty()).then(|| Differences {
+            all: pairs.iter().map(|(x, y)| x - y).collect(),
+            base: pairs.iter().map(|(_, y)| y).sum::<f64>() / pairs.len() as f64,
+        })
+    }
+
+    pub(super) fn alone(&self, a: &str, b: &str) -> Alone {
+        let mut found = Alone { seeds: 0, first: 0, second: 0 };
+        for run in self.measured(a) {
+            let Some(other) = self.measured(b).into_iter().find(|r| r.seed == run.seed) else { continue };
+            found.seeds += 1;
+            match (of(self.by(), run), of(self.by(), other)) {
+                (Some(_), None) => found.first += 1,
+                (None, Some(_)) => found.second += 1,
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Whether `a` is worse than `b` by the means: finishes less often, or is on the worse side.
+    pub(super) fn is_behind(&self, a: &str, b: &str) -> bool {
+        let alone = self.alone(a, b);
+        match alone.first.cmp(&alone.second) {
+            std::cmp::Ordering::Less => true,
+            std::cmp::Ordering::Greater => false,
+            std::cmp::Ordering::Equal => {
+                self.differences(a, b).is_some_and(|d| !d.are_zero() && (d.mean() < 0.0) == (self.by() == By::Goodput))
+            }
+        }
+    }
+
+    /// Whether `a` is behind `b` by more than 1 %, and significantly where several seeds can tell; or finishes less often.
+    pub(super) fn is_clearly_behind(&self, a: &str, b: &str) -> bool {
+        let alone = self.alone(a, b);
+        if alone.first != alone.second {
+            return alone.first < alone.second;
+        }
+        let clear = |d: Differences| d.relative() > 0.01 && d.significant() != Some(false);
+        self.is_behind(a, b) && self.differences(a, b).is_some_and(clear)
+    }
+
+    /// The bytes on each path, and the path that has 99.5 % of them or more.
+    pub(super) fn sent(&self, scheduler: &str) -> ([u64; 2], Option<usize>) {
+        let mut sent = [0, 0];
+        for run in self.measured(scheduler) {
+            (0..2).for_each(|p| sent[p] += run.metrics.per_path[p].sent_bytes);
+        }
+        let all = (sent[0] + sent[1]) as f64;
+        (sent, (0..2).find(|p| all > 0.0 && sent[*p] as f64 >= 0.995 * all))
+    }
+
+    /// The scheduler of `plain TCP on wlan`, or the name itself.
+    pub(super) fn named<'a>(&self, name: &'a str) -> &'a str {
+        match name.strip_prefix("plain TCP on ") {
+            Some(path) if path == PATHS[0] => "tcp-path0",
+            Some(path) if path == PATHS[1] => "tcp-path1",
+            Some(other) => panic!("no such path: {other}"),
+            None => name,
+        }
+    }
+}
+
+/// What a run is judged by; nothing if it did not finish, or left more than 1 % of its messages undelivered.
+fn of(by: By, run: &RunResult) -> Option<f64> {
+    let (m, completed) = (&run.metrics, run.status == Status::Completed);
+    match by {
+        By::Goodput => Some(m.goodput_mbps),
+        By::Completion => m.completion_s.filter(|_| completed),
+        By::Delay => {
+            let (delays, left) = (m.message_delay_ms?, m.undelivered_messages?);
+            (completed && left * 100 <= left + delays.count).then_some(delays.p99)
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The parts of sentences that compare, and the sentences after the first.
+
+use super::Reader;
+use super::oracle::{By, Differences};
+use super::patterns::{fits, listed, regex, rounds_to};
+use regex::Captures;
+use std::collections::BTreeSet;
+
+const OTHER: &str = "plain TCP on [a-z0-9]+|linux|it";
+const AMOUNT: &str = r"(under 0\.01|[0-9.]+) (Mbit/s|ms|s)";
+const SETTLED: &str = "significant|the same with every seed|one seed: significance unknown";
+
+impl Reader<'_> {
+    /// Checks every comparison of `subject` in a text, and writes `<than>` and `<with>` in their places. `other` is what it is compared
+    /// with where that is not said.
+    pub(super) fn compare(&mut self, subject: &str, other: Option<&str>, text: &str) -> String {
+        let mut text = text.to_owned();
+        let with = r"with ([0-9]+) of ([0-9]+) seeds? (it|plain TCP on [a-z0-9]+) does not (?:finish|deliver what is offered), and (it|plain TCP on [a-z0-9]+) does";
+        text = self.each(with, "<with>", &text, |reader, said| {
+            let (own, tcp) = if &said[3] == "it" { (true, &said[4]) } else { (false, &said[3]) };
+            let alone = reader.case.alone(subject, reader.case.named(tcp));
+            let times = if own { alone.second } else { alone.first };
+            assert_eq!((said[1].parse(), said[2].parse()), (Ok(times), Ok(alone.seeds)), "{said:?}");
+            reader.saw("with seeds");
+        });
+        let exactly = format!("exactly as (?:much|long) as ({OTHER}) with (every|this) seed");
+        text = self.each(&exactly, "<than>", &text, |reader, said| {
+            let differences = reader.against(subject, &said[1], other);
+            assert!(differences.are_zero() && (&said[2] == "this") == (differences.all.len() == 1), "{said:?}");
+            reader.saw("exactly");
+        });
+        let unclear =
+            format!(r"not significantly more or less(?: than ({OTHER}))? \((-?[0-9.]+) ± ([0-9.]+) (Mbit/s|ms|s)\)");
+        text = self.each(&unclear, "<than>", &text, |reader, said| {
+            let differences = reader.against(subject, said.get(1).map_or("it", |m| m.as_str()), other);
+            assert_eq!(differences.significant(), Some(false), "{said:?}");
+            let scale = if reader.case.by() == By::Delay && &said[4] == "s" { 1e3 } else { 1.0 };
+            assert!(rounds_to(&said[2], differences.mean() / scale), "{said:?}: {differences:?}");
+            assert!(rounds_to(&said[3], differences.margin() / scale), "{said:?}: {differences:?}");
+            reader.saw("not significant");
+        });
+        let level = format!(r"practically as (?:much|long) as ({OTHER}) \({AMOUNT} (more|less), ({SETTLED})\)");
+        text = self.each(&level, "<than>", &text, |reader, said| {
+            let differences = reader.against(subject, &said[1], other);
+            assert!(differences.relative() <= 0.01 + 1e-9, "{said:?}: {differences:?}");
+            reader.amount_and_words(&differences, (&said[2], &said[3], &said[4], &said[5]));
+            reader.saw("practically");
+        });
+        let clear = format!(r"{AMOUNT}(?: \(([0-9]+) %\))? (more|less)(?: than ({OTHER}))? \(({SETTLED})\)");
+        self.each(&clear, "<than>", &text, |reader, said| {
+            let differences = reader.against(subject, said.get(5).map_or("it", |m| m.as_str()), other);
+            assert!(differences.base == 0.0 || differences.relative() > 0.01 - 1e-9, "{said:?}: {differences:?}");
+            if let Some(percent) = said.get(3) {
+                assert!(rounds_to(percent.as_str(), differences.relative() * 100.0), "{said:?}: {differences:?}");
+            }
+            reader.amount_and_words(&differences, (&said[1], &said[2], &said[4], &said[6]));
+        })
+    }
+
+    /// Checks each place that fits, and writes something else there.
+    fn each(&mut self, pattern: &str, instead: &str, text: &str, check: impl Fn(&mut Self, &Captures<'_>)) -> String {
+        let regex = regex(pattern);
+        regex.captures_iter(text).for_each(|said| check(self, &said));
+        regex.replace_all(text, instead).into_owned()
+    }
+
+    fn against(&self, subject: &str, named: &str, other: Option<&str>) -> Differences {
+        let other = if named == "it" { other.expect("something to compare with") } else { self.case.named(named) };
+        self.case.differences(subject, other).expect("seeds with a value of both")
+    }
+
+    fn amount_and_words(&mut self, differences: &Differences, said: (&str, &str, &str, &str)) {
+        let (number, unit, word, settled) = said;
+        let amount = (number.to_owned(), unit.to_owned());
+        assert!(self.case.shows(&amount, differences.mean().abs()), "{said:?}: {differences:?}");
+        assert_eq!(word == "more", differences.mean() > 0.0, "{said:?}: {differences:?}");
+        self.saw(if word == "more" { "more" } else { "less" });
+        match settled {
+            "significant" => assert_eq!(differences.significant(), Some(true), "{differences:?}"),
+            "the same with every seed" => {
+                assert!(differences.are_the_same(), "{differences:?}");
+                self.saw("every seed");
+            }
+            _ => {
+                assert_eq!(differences.all.len(), 1, "{differences:?}");
+                self.saw("one seed");
+            }
+        }
+    }
+
+    /// The other numbers of delays.
+    pub(super) fn delays(&mut self, text: &str, best: Option<&str>) -> bool {
+        let pattern = format!(
+            "^Its median delay is {AMOUNT}, and its longest time without a delivery {AMOUNT}(?:; the longest of all is {AMOUNT}, with (.*))?\\.$"
+        );
+        let (Some(said), Some(best)) = (fits(&pattern, text), best) else { return false };
+        let amount = |group: usize| (said.get(group).to_owned(), said.get(group + 1).to_owned());
+        let delays: Vec<f64> =
+            self.case.measured(best).iter().filter_map(|r| Some(r.metrics.message_delay_ms?.p50)).collect();
+        assert!(self.case.shows(&amount(1), delays.iter().sum::<f64>() / delays.len() as f64), "{text}");
+        let longest = |s: &str| {
+            let runs = self.case.measured(s).into_iter().filter(|r| r.metrics.message_delay_ms.is_some());
+            runs.map(|r| r.metrics.arrival_interval_ms.max).fold(0.0, f64::max)
+        };
+        assert!(self.case.shows(&amount(3), longest(best)), "{text}");
+        let all = self.case.schedulers().into_iter().map(longest).fold(0.0, f64::max);
+        if said.get(7).is_empty() {
+            assert!(all < 2.0 * longest(best) + 1e-9, "{text}: {all}");
+        } else {
+            assert!(self.case.shows(&amount(5), all), "{text}");
+            assert!(listed(said.get(7)).0.iter().all(|s| longest(s) == all), "{text}");
+            self.saw("longest of all");
+        }
+        self.saw("delays");
+        true
+    }
+
+    /// Who is level with the best.
+    pub(super) fn as_good(&mut self, text: &str, best: Option<&str>) -> bool {
+        let pattern =
+            r"^(?:([^.]*?) (?:is|are) within 1 % of it\.)?(?: ?([^.]*?) (?:is|are) not significantly worse\.)?$";
+        let (Some(said), Some(best)) = (fits(pattern, text), best) else { return false };
+        let others: Vec<&str> = (self.case.schedulers().into_iter())
+            .filter(|s| self.case.unfinished(s) == 0.0 && *s != best && !self.case.is_twin(s, best))
+            .collect();
+        let is = |s: &str, near: bool| {
+            self.case.differences(s, best).is_some_and(|d| match d.are_zero() || d.relative() <= 0.01 {
+                true => near,
+                false => !near && d.significant() == Some(false),
+            })
+        };
+        for (group, near, kind) in [(1, true, "near"), (2, false, "unclear")] {
+            let expected: BTreeSet<&str> = others.iter().copied().filter(|s| is(s, near)).collect();
+            let (names, more) = listed(said.get(group));
+            assert!(names.iter().all(|n| expected.contains(n.as_str())), "{text}: {expected:?}");
+            // The first sentence has compared with linux, so it may be left out.
+            let all = names.len() + more;
+            let least = expected.len() - usize::from(expected.contains("linux"));
+            assert!((least..=expected.len()).contains(&all), "{text}: {expected:?}");
+            if all > 0 {
+                self.saw(kind);
+            }
+        }
+        true
+    }
+
+    /// That data went over one path.
+    pub(super) fn one_path(&mut self, text: &str, best: Option<&str>) -> bool {
+        let index = |name: &str| super::random::PATHS.iter().position(|p| *p == name).expect("a path");
+        let whole = |s: &str, path: usize| self.case.sent(s).0[1 - path] == 0;
+        let mostly = |s: &str, path: usize| self.case.sent(s).1 == Some(path);
+        let schedulers = self.case.schedulers();
+        if let Some(said) = fits(r"^It sent over ([a-z0-9]+) (almost )?alone\.$", text) {
+            let (best, path) = (best.expect("a best one"), index(said.get(1)));
+            assert!(mostly(best, path) && (said.get(2).is_empty() == whole(best, path)), "{text}");
+            self.saw("one path");
+            return true;
+        }
+        let pattern = r"^(?:(Only) ([a-z0-9]+) carried data|Hardly any data went over another path than ([a-z0-9]+))(?:, with every scheduler|: ([a-z0-9]+) is a backup|: plain TCP delivers nothing on ([a-z0-9]+))\.$";
+        let Some(said) = fits(pattern, text) else { return false };
+        let path = index(if said.get(1).is_empty() { said.get(3) } else { said.get(2) });
+        assert!(schedulers.iter().all(|s| mostly(s, path)), "{text}");
+        assert_eq!(!said.get(1).is_empty(), schedulers.iter().all(|s| whole(s, path)), "{text}");
+        if !said.get(4).is_empty() {
+            let known = &self.case.results.iter().find(|r| !r.paths.is_empty()).expect("paths").paths;
+            assert!(known[index(said.get(4))].backup, "{text}");
+        }
+        if !said.get(5).is_empty() {
+            assert_eq!(self.case.goodput(&format!("tcp-path{}", index(said.get(5)))), 0.0, "{text}");
+        }
+        self.saw("one path");
+        true
+    }
+
+    /// The schedulers that are clearly worse than plain TCP by several paths, those that can be judged, and whether by one seed.
+    pub(super) fn worse_than_one(&self) -> (Vec<&str>, Vec<&str>, bool) {
+        let tcp = self.case.best_plain_tcp();
+        let Some(tcp) = tcp.first() else { return (Vec::new(), Vec::new(), false) };
+        let seeds = |s: &str| self.case.alone(s, tcp).seeds;
+        let comparable = |s: &&str| {
+            let alone = self.case.alone(s, tcp);
+            let (sent, only) = self.case.sent(s);
+            let several = only.is_none() && (sent[0] + sent[1] > 0 || alone.seeds > 0);
+            several && (alone.first != alone.second || self.case.differences(s, tcp).is_some())
+        };
+        let mut judged: Vec<&str> = self.case.schedulers().into_iter().filter(comparable).collect();
+        let one_seed = !judged.iter().any(|s| seeds(s) > 1);
+        judged.retain(|s| one_seed || seeds(s) > 1);
+        let worse = judged.iter().copied().filter(|s| self.case.is_clearly_behind(s, tcp)).collect();
+        (worse, judged, one_seed)
+    }
+
+    /// Two paths are worse than one.
+    pub(super) fn worse(&mut self, text: &str) -> bool {
+        let (Some(worst), tcp) = (
+            fits(r"paths are worse than one .*, most of all with ([a-z]+)", text)
+                .map(|said| said.get(1).to_owned())
+                .or_else(|| Some((*self.worse_than_one().0.first()?).to_owned())),
+            self.case.best_plain_tcp().first().map(|s| (*s).to_owned()),
+        ) else {
+            return false;
+        };
+        if !text.contains("paths are worse than one") {
+            return false;
+        }
+        let bare = self.compare(&worst, tcp.as_deref(), text);
+        let said = fits(
+            r"^(?:(With this seed t)|T)wo paths are worse than one (?:here( with every scheduler)?|with ([0-9]+) of (?:the )?([0-9]+) schedulers?( that uses? both)?)(, most of all with [a-z]+)?(?:: <than>|: <with>)?\.(?: (.*)\.)?$",
+            &bare,
+        )
+        .unwrap_or_else(|| panic!("{text}\n{bare}"));
+        let (worse, judged, one_seed) = self.worse_than_one();
+        assert_eq!(!said.get(1).is_empty(), one_seed, "{text}");
+        assert!(worse.contains(&worst.as_str()), "{text}: {worse:?}");
+        assert!(!worse.iter().any(|other| self.case.is_better(&worst, other)), "{text}: {worse:?}");
+        let all = self.case.schedulers();
+        if said.get(3).is_empty() {
+            let asked = self.case.planned.schedulers.iter().filter(|s| !s.starts_with("tcp-")).count();
+            assert!(worse.len() == judged.len() && judged.len() == asked, "{text}");
+            assert_eq!(!said.get(2).is_empty(), all.len() > 1, "{text}");
+        } else {
+            assert_eq!((said.number(3), said.number(4)), (worse.len(), judged.len()), "{text}");
+            assert_eq!(said.get(5).is_empty(), judged.len() == all.len(), "{text}");
+        }
+        if !said.get(7).is_empty() {
+            self.culprit(&worst, said.get(7));
+        }
+        self.saw(if one_seed { "with this seed" } else { "worse than one" });
+        true
+    }
+
+    /// Where most of the time went, at least 15 % of it.
+    fn culprit(&self, scheduler: &str, text: &str) {
+        let runs = self.case.measured(scheduler);
+        let mean = |f: &dyn Fn(&pathweave_lab::results::TimeSpent) -> f64| {
+            runs.iter().map(|r| f(&r.metrics.time)).sum::<f64>() / runs.len() as f64
+        };
+        let parts = [
+            mean(&|t| t.window_full_s),
+            mean(&|t| t.scheduler_waits_s),
+            mean(&|t| t.no_data_s),
+            mean(&|t| t.congestion_windows_full_s),
+            mean(&|t| t.sending_s),
+        ];
+        let all: f64 = parts.iter().sum();
+        let patterns = [
+            r"^The receive window was full for ([0-9.]+) of ([0-9.]+) s, and for [0-9.]+ s of that the missing data was on [a-z0-9]+$",
+            r"^The scheduler waited for ([0-9.]+) of ([0-9.]+) s although it could send$",
+            r"^There was nothing to send for ([0-9.]+) of ([0-9.]+) s$",
+            r"^[a-z0-9]+ was repairing losses for ([0-9.]+) of ([0-9.]+) s$",
+        ];
+        let (kind, said) = patterns
+            .iter()
+            .enumerate()
+            .find_map(|(kind, pattern)| Some((kind, fits(pattern, text)?)))
+            .unwrap_or_else(|| panic!("no such reason: {text}"));
+        assert!(rounds_to(said.get(2), all), "{text}: {all}");
+        if let Some(part) = parts[..3].get(kind) {
+            assert!(rounds_to(said.get(1), *part) && *part >= 0.15 * all, "{text}: {part}");
+            assert!(parts[..3].iter().all(|other| other <= part), "{text}: {parts:?}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Random results: few seeds, ties, failures, stalls, interruptions, completions, delays, dark paths, one scheduler.
+
+use pathweave_lab::benefit::plain_tcp_path;
+use pathweave_lab::results::{Delays, Intervals, Metrics, PathInfo, PathMetrics, RunResult, Status, TimeSpent};
+use pathweave_report::Planned;
+use proptest::prelude::*;
+
+pub(super) const PATHS: [&str; 2] = ["wlan", "3g"];
+const SCHEDULERS: [&str; 6] = ["minrtt", "linux", "blest", "weave", "cp", "single"];
+/// Few values, so that there are ties, differences below 1 %, and clear ones.
+const LEVELS: [f64; 7] = [10.0, 10.03, 10.06, 9.6, 7.5, 3.25, 24.0];
+
+/// What the connection of a scenario does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Bulk,
+    Transfer,
+    Messages,
+}
+
+/// What happens in a run.
+#[derive(Clone, Copy, Debug)]
+struct Drawn {
+    present: bool,
+    status: Status,
+    level: usize,
+    noise: usize,
+    undelivered: u64,
+    gap: f64,
+    parts: [u8; 5],
+}
+
+/// Results of one scenario and what was asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    pub(super) planned: Planned,
+    pub(super) results: Vec<RunResult>,
+}
+
+fn drawn() -> impl Strategy<Value = Drawn> {
+    let status = prop_oneof![12 => Just(Status::Completed), 1 => Just(Status::Stalled), 1 => Just(Status::Failed)];
+    let undelivered = prop_oneof![6 => Just(0_u64), 1 => Just(4), 1 => Just(300)];
+    let gap = prop_oneof![Just(40.0), Just(90.0), Just(7000.0)];
+    (0..12_u8, status, 0..LEVELS.len(), 0..3_usize, undelivered, gap, any::<[u8; 5]>()).prop_map(
+        |(absent, status, level, noise, undelivered, gap, parts)| Drawn {
+            present: absent > 0,
+            status,
+            level,
+            noise,
+            undelivered,
+            gap,
+            parts,
+        },
+    )
+}
+
+/// What a scheduler is like over all seeds.
+#[derive(Clone, Copy, Debug)]
+struct Habit {
+    /// All its runs fail.
+    fails: bool,
+    /// None of its runs was made.
+    never: bool,
+    /// It has the runs of the scheduler before it.
+    twin: bool,
+    /// Its level with every seed, if it has one.
+    level: Option<usize>,
+    /// Nothing arrives.
+    dark: bool,
+    sent: [u64; 2],
+}
+
+fn habit() -> impl Strategy<Value = Habit> {
+    let sent = prop_oneof![5 => Just([60, 40]), 1 => Just([100, 0]), 1 => Just([0, 100]), 1 => Just([998, 2])];
+    let level = prop_oneof![1 => Just(None), 2 => (0..LEVELS.len()).prop_map(Some)];
+    (0..12_u8, 0..12_u8, 0..6_u8, level, 0..12_u8, sent).prop_map(|(fails, never, twin, level, dark, sent)| Habit {
+        fails: fails == 0,
+        never: never == 0,
+        twin: twin == 0,
+        level,
+        dark: dark == 0,
+        sent,
+    })
+}
+
+/// A scenario with up to six schedulers, plain TCP or not, one to four seeds, stopped or not.
+pub(super) fn case() -> impl Strategy<Value = Case> {
+    let kind = prop_oneof![2 => Just(Kind::Bulk), 1 => Just(Kind::Transfer), 2 => Just(Kind::Messages)];
+    let names = prop::sample::subsequence(&SCHEDULERS[..], 0..=SCHEDULERS.len());
+    let tcp = prop_oneof![6 => Just(2_usize), 1 => Just(1), 1 => Just(0)];
+    let stopped = prop_oneof![4 => Just(false), 1 => Just(true)];
+    // Most scenarios are quiet: no stall, no failure, so that the sentences about differences are said too.
+    (kind, names, tcp, 1..=4_u64, stopped, any::<bool>(), any::<bool>(), 0..8_u8)
+        .prop_flat_map(|(kind, names, tcp, seeds, stopped, quiet, steady, backup)| {
+            let all: Vec<String> =
+                names.iter().map(|n| (*n).to_owned()).chain((0..tcp).map(|p| format!("tcp-path{p}"))).collect();
+            let runs = prop::collection::vec(drawn(), all.len() * seeds as usize);
+            let habits = prop::collection::vec(habit(), all.len());
+            (Just((kind, all, seeds, stopped, quiet, steady, backup == 0)), habits, runs)
+        })
+        .prop_map(|((kind, all, seeds, stopped, quiet, steady, backup), habits, runs)| {
+            let mut results: Vec<RunResult> = Vec::new();
+            for (s, scheduler) in all.iter().enumerate() {
+                for seed in 0..seeds {
+                    let (habit, drawn) = (habits[s], runs[s * seeds as usize + seed as usize]);
+                    let tcp = plain_tcp_path(scheduler);
+                    let before = s.checked_sub(1).map(|b| all[b].as_str()).filter(|_| habit.twin && tcp.is_none());
+                    let of_before = |r: &&RunResult| Some(r.scheduler.as_str()) == before && r.seed == seed + 1;
+                    if let Some(same) = results.iter().find(of_before).cloned() {
+                        results.push(RunResult { scheduler: scheduler.clone(), ..same });
+                    } else if before.is_none() && (!stopped || (drawn.present && !habit.never)) {
+                        let mut drawn = drawn;
+                        if quiet {
+                            (drawn.status, drawn.undelivered) = (Status::Completed, 0);
+                        }
+                        if habit.fails && !quiet {
+                            drawn.status = Status::Failed;
+                        }
+                        drawn.level = habit.level.unwrap_or(drawn.level);
+                        if steady {
+                            drawn.noise = 0;
+                        }
+                        results.push(run(scheduler, seed + 1, kind, drawn, habit, backup));
+                    }
+                }
+            }
+            let planned = Planned { scenario: "two".into(), schedulers: all, seeds: seeds as usize };
+            Case { planned, results }
+        })
+}
+
+fn run(scheduler: &str, seed: u64, kind: Kind, drawn: Drawn, habit: Habit, backup: bool) -> RunResult {
+    let Drawn { status, level, noise, undelivered, gap, parts, .. } = drawn;
+    let plain_tcp = plain_tcp_path(scheduler);
+    // What all schedulers share with a seed, and what is this run's own.
+    let level = LEVELS[level] + seed as f64 * 0.5 + noise as f64 * 0.4;
+    let dark = habit.dark || status == Status::Failed;
+    let goodput_mbps = if dark { 0.0 } else { level };
+    let completed = status == Status::Completed && !dark;
+    let sent = match plain_tcp {
+        _ if dark => [0, 0],
+        Some(0) => [100, 0],
+        Some(_) => [0, 100],
+        None => habit.sent,
+    };
+    let delays = Delays { count: 1000, p50: 200.0 / level, p99: 4000.0 / level, ..Delays::default() };
+    let [a, b, c, d, e] = parts.map(f64::from);
+    RunResult {
+        scenario: "two".into(),
+        scheduler: scheduler.into(),
+        congestion: "reno".into(),
+        seed,
+        // Without data a run stalls.
+        status: if dark && status != Status::Failed { Status::Stalled } else { status },
+        reason: (status == Status::Failed).then(|| format!("the scheduler {scheduler} failed: it divides by 0")),
+        digest: format!("{scheduler} {seed}"),
+        paths: [false, backup].iter().zip(PATHS).map(|(b, name)| PathInfo { name: name.into(), backup: *b }).collect(),
+        plain_tcp,
+        metrics: Metrics {
+            goodput_mbps,
+            completion_s: (kind == Kind::Transfer && completed).then_some(40.0 / level),
+            message_delay_ms: (kind == Kind::Messages && !dark).then_some(delays),
+            undelivered_messages: (kind == Kind::Messages).then_some(if dark { 1000 } else { undelivered }),
+            arrival_interval_ms: Intervals { mean: 1.0, max: gap },
+            per_path: sent.map(|sent_bytes| PathMetrics { sent_bytes, ..PathMetrics::default() }).into(),
+            time: TimeSpent {
+                no_data_s: a,
+                window_full_s: b,
+                congestion_windows_full_s: c,
+                scheduler_waits_s: d,
+                sending_s: e,
+                window_full_by_path_s: vec![b * 0.25, b * 0.5],
+                recovery_by_path_s: vec![c * 0.5, c * 0.25],
+                ..TimeSpent::default()
+            },
+            ..Metrics::default()
+        },
+        ..RunResult::default()
+    }
+}
