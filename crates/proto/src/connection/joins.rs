@@ -14,7 +14,7 @@ use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::LATE_JOIN;
 use crate::seq::SubflowId;
 use crate::tcp::{Outgoing, State, Tcp};
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment, crypto};
@@ -62,6 +62,12 @@ impl Connection {
         !self.fast_detection() && (self.life.data_fin != super::DataFin::NotRequested || self.receiver.complete())
     }
 
+    /// Whether the peer has answered on this path, as it has on that of the first subflow.
+    pub(super) fn is_path_of_peer(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        let first = (self.addresses.initial_local().ip(), self.remote_address());
+        (local, remote) == first || self.joins.has_answered(local, remote)
+    }
+
     /// Starts a further subflow.
     pub(crate) fn join(
         &mut self,
@@ -70,7 +76,9 @@ impl Connection {
         new: NewSubflow,
     ) -> Option<SubflowId> {
         let id = self.subflows.free_name(self.config.max_subflows)?;
-        if self.addresses.is_unproved(addresses.1) && !self.joins.may_ask_unproved(now) {
+        let (local, remote) = (addresses.0.ip(), addresses.1);
+        let proved = !self.addresses.is_unproved(remote);
+        if !self.is_path_of_peer(local, remote) && !self.joins.may_ask(now, local, remote, proved) {
             return None;
         }
         let controller = self.config.congestion.build().ok()?;
@@ -276,6 +284,7 @@ impl Connection {
         subflow.remote_id = address_id;
         subflow.backup |= backup;
         self.addresses.prove(subflow.tcp.remote);
+        self.joins.note_answer(subflow.tcp.local.ip(), subflow.tcp.remote);
         subflow.join = Join::AwaitFourthAck { local_nonce, remote_nonce: nonce };
         self.fallback.peer_may_use_joins = true;
         HandshakeStep::GoOn

@@ -178,9 +178,10 @@ impl Connection {
     /// A subflow is over.
     pub(super) fn end_subflow(&mut self, now: Instant, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        let (was_up, remote) = (subflow.health.end(), subflow.tcp.remote);
-        if self.addresses.is_unproved(remote) {
-            self.joins.charge_unproved(subflow.tcp.syns_unanswered());
+        let (was_up, local, remote) = (subflow.health.end(), subflow.tcp.local.ip(), subflow.tcp.remote);
+        let unanswered = subflow.tcp.syns_unanswered();
+        if !self.is_path_of_peer(local, remote) {
+            self.joins.charge_unproved(unanswered);
         }
         // A join that nobody answers is tried again and again, one that was refused had no part in anything: only the join that
         // came too late for its own side counts.

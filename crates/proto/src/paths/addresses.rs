@@ -1,5 +1,6 @@
 //! Both hosts' addresses: announcing and removing ours, and taking what the peer announces and removes (RFC 8684 §3.4).
 
+use super::special;
 use super::subflow::PathMeta;
 use crate::keys::Keys;
 use crate::rate_limiter::{Allowance, RateLimiter};
@@ -14,7 +15,8 @@ const TRIES: u32 = 8;
 /// The first wait for an echo; doubled each time.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// We accept at most this many announcements of the peer per period, and ignore the others as if they were lost.
+/// We accept at most this many announcements and removals of the peer per period, and ignore the others as if they were lost. The probes
+/// that a removal causes count too.
 const ADDRESSES: u32 = 32;
 const ADDRESS_PERIOD: Duration = Duration::from_secs(1);
 
@@ -230,6 +232,12 @@ impl AddressBook {
         self.unechoed.retain(|u| u.id != id);
     }
 
+    /// Whether one more word of the peer about its addresses is looked at now, or one more answer to that goes out. What comes beyond the
+    /// limit is ignored as if it were lost.
+    pub(crate) fn may_answer(&mut self, now: Instant) -> bool {
+        self.taken.allows(now)
+    }
+
     /// Takes an announcement of the peer and queues its echo. Returns whether the address is new, or `None` if we do not believe
     /// the announcement.
     pub(crate) fn take_announcement(
@@ -243,7 +251,7 @@ impl AddressBook {
     ) -> Option<bool> {
         //= RFC 8684 §3.4.1: "an implementation MAY discard incoming address advertisements at will"
         //= tests: add_addr::a_flood_of_announcements_is_capped_and_rate_limited, add_addr::so_many_announced_addresses_are_used_as_the_settings_say
-        if !self.taken.allows(now) {
+        if !self.may_answer(now) {
             return None;
         }
         let expected = crypto::add_address_hmac(keys.remote, keys.local, id, address, port);
@@ -251,7 +259,8 @@ impl AddressBook {
         //= silently ignore the option"
         //= tests: add_addr::a_wrong_hmac_is_ignored_without_an_echo
         let right = crypto::constant_time_eq(&expected.to_be_bytes(), &hmac.to_be_bytes());
-        if !right || !self.may_be_announced(address) || port == Some(0) {
+        let may_be = |peer: &RemoteAddress| special::can_be_a_hosts(address, peer.address.ip());
+        if !right || !self.remote.first().is_some_and(may_be) || port == Some(0) {
             return None;
         }
         if self.local.iter().any(|(_, own, _)| *own == address) {
@@ -284,22 +293,6 @@ impl AddressBook {
             self.remote.push(RemoteAddress { id, address: remote, proved: false });
         }
         Some(is_new)
-    }
-
-    /// Whether a peer can mean this address: not one that is nobody's alone, that is reserved, or that ends at this host or its link,
-    /// where the peer is not itself.
-    //= RFC 8684 §3.4.1: "a host MAY advertise such addresses"
-    //= tests: add_addr::an_announced_address_is_echoed_and_joined_whoever_sends
-    fn may_be_announced(&self, address: IpAddr) -> bool {
-        let is_local_to_link = |address: IpAddr| match address {
-            IpAddr::V4(v4) => v4.is_link_local(),
-            IpAddr::V6(v6) => v6.is_unicast_link_local(),
-        };
-        let address = address.to_canonical();
-        let reserved = matches!(address, IpAddr::V4(v4) if v4.octets()[0] == 0 || v4.octets()[0] >= 240);
-        let neighbour = self.remote.first().is_some_and(|r| is_local_to_link(r.address.ip().to_canonical()));
-        !(address.is_loopback() || address.is_multicast() || address.is_unspecified() || reserved)
-            && (neighbour || !is_local_to_link(address))
     }
 
     /// The peer has removed an address: we do not join it any more. "If an Address ID is not known, the receiver will silently ignore

@@ -199,6 +199,11 @@ impl Subflow {
         self.tcp.probe_window();
     }
 
+    /// The peer says that it removed the address, and has not answered since.
+    pub(crate) fn is_asked_after_removal(&self) -> bool {
+        self.keep_alive.probe.is_some_and(|p| p.removed)
+    }
+
     /// The peer says that it removed the address, and indeed nothing answers there.
     pub(crate) fn is_removed_for_certain(&self) -> bool {
         self.keep_alive.probe.is_some_and(|p| p.removed && p.sent >= REMOVAL_PROBES)

@@ -12,12 +12,14 @@ use pathweave_units::{Duration, Instant};
 /// The first wait before a subflow that was lost or refused is joined again.
 const JOIN_RETRY: Duration = Duration::from_secs(1);
 
-/// SYNs that go to announced addresses of which nobody has answered: so many at once, and then one in so long. A peer could send us
-/// anywhere. A path of the peer's own that is dark from the start is asked once a second for two minutes.
+/// Budget for SYNs on paths that have never answered: a burst of 128, then one every 8 s. Without it a peer could aim our SYNs at third
+/// parties. One path that is dark from the start is asked once a second for two minutes; several of them share the budget.
 const UNPROVED_SYNS: u32 = 128;
 const UNPROVED_SYN_INTERVAL: Duration = Duration::from_secs(8);
 /// Paths that are remembered as closed by the peer.
 const MOST_CLOSED_PATHS: usize = 64;
+/// Paths to the peer's proved addresses of which is remembered whether they have answered.
+const MOST_ASKED_PATHS: usize = 64;
 
 /// What the endpoint gives a new subflow: random numbers, and what it knows of the path.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,8 @@ pub(crate) struct JoinPlan {
     lost: u32,
     /// The peer has said that these are closed for good: our address, and its.
     closed: Vec<(IpAddr, SocketAddr)>,
+    /// Paths that were asked for a join: our address, the peer's, and whether it has answered there.
+    asked: Vec<(IpAddr, SocketAddr, bool)>,
     unproved: Allowance,
 }
 
@@ -48,6 +52,7 @@ impl Default for JoinPlan {
             retry_at: None,
             lost: 0,
             closed: Vec::new(),
+            asked: Vec::new(),
             unproved: Allowance::new(UNPROVED_SYNS, UNPROVED_SYN_INTERVAL),
         }
     }
@@ -99,16 +104,42 @@ impl JoinPlan {
     }
 
     /// The peer has removed these addresses: what was said of them counts no more.
-    pub(crate) fn forget_closed(&mut self, is_removed: impl Fn(SocketAddr) -> bool) {
+    pub(crate) fn forget_paths_to(&mut self, is_removed: impl Fn(SocketAddr) -> bool) {
         self.closed.retain(|(_, remote)| !is_removed(*remote));
+        self.asked.retain(|(_, remote, _)| !is_removed(*remote));
     }
 
     fn is_closed(&self, local: IpAddr, remote: SocketAddr) -> bool {
         self.closed.contains(&(local, remote))
     }
 
-    /// Whether one more join may go to an address that only the peer's word stands for. Otherwise it is tried later.
-    pub(crate) fn may_ask_unproved(&mut self, now: Instant) -> bool {
+    /// The peer has answered on this path with what only it can know.
+    #[cold]
+    pub(crate) fn note_answer(&mut self, local: IpAddr, remote: SocketAddr) {
+        self.asked.retain(|path| (path.0, path.1) != (local, remote));
+        self.remember((local, remote, true));
+    }
+
+    /// Remembers a path, and forgets the one that was remembered first if there are too many.
+    fn remember(&mut self, path: (IpAddr, SocketAddr, bool)) {
+        if self.asked.len() >= MOST_ASKED_PATHS {
+            self.asked.remove(0);
+        }
+        self.asked.push(path);
+    }
+
+    /// Whether the peer has answered on this path.
+    pub(crate) fn has_answered(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        self.asked.contains(&(local, remote, true))
+    }
+
+    /// Whether one more join may ask this path, on which nobody has answered. Otherwise it is tried later. The first join to an address
+    /// that is `proved` to be the peer's may always go: a new address of this host waits behind no other that is dark.
+    pub(crate) fn may_ask(&mut self, now: Instant, local: IpAddr, remote: SocketAddr, proved: bool) -> bool {
+        if proved && !self.asked.contains(&(local, remote, false)) {
+            self.remember((local, remote, false));
+            return true;
+        }
         let may = self.unproved.take(now);
         if !may {
             let next = self.unproved.next(now);
@@ -117,7 +148,7 @@ impl JoinPlan {
         may
     }
 
-    /// A join to such an address has repeated its SYN so many times.
+    /// A join on such a path has repeated its SYN this many times.
     pub(crate) fn charge_unproved(&mut self, repeated: u32) {
         self.unproved.charge(repeated);
     }
