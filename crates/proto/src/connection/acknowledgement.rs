@@ -75,10 +75,11 @@ impl Connection {
         if answers && (to_probe || into_closed || into_shrunk) {
             // The answer to a probe, or as good as one: so is that to what is repeated into a window that has shrunk. One that somebody
             // repeats says nothing.
-            (self.life.progress_at, self.life.stream_moved_at) = (now, now);
+            self.life.note_answer(now);
+            self.life.stream_moved_at = now;
         }
         if into_closed || (backed_off && changes.una_advanced()) {
-            self.repeat_in_time(now, id);
+            self.repeat_in_time(now, id, into_closed);
         }
         //= RFC 8684 §3.3.5: "It should only update its local receive window values when the largest sequence number
         //= allowed (i.e., DATA_ACK + receive window) increases on the receipt of a DATA_ACK"
@@ -92,12 +93,12 @@ impl Connection {
         if edge > self.sender.peer.end {
             self.sender.peer.end = edge;
             self.sender.peer.probe = None;
-            if answers && self.sender.peer.size == 0 && backed_off && out {
-                // What came into the closed window may have been dropped, and waits for a timeout that was doubled meanwhile.
-                self.repeat_again(now, id);
-            }
         } else if !self.is_mptcp() && edge + step <= self.sender.peer.end {
             self.obey_shrunk_window(id, edge);
+        }
+        if answers && self.sender.peer.size == 0 && window > 0 && backed_off && out {
+            // What came into the closed window may have been dropped, and waits for a timeout that was doubled meanwhile.
+            self.repeat_again(now, id);
         }
         self.sender.peer.announce(window);
         let newly = self.sender.acknowledge(now, ack);
@@ -128,13 +129,17 @@ impl Connection {
     }
 
     /// What is repeated into a closed window is answered, which keeps the connection alive: it is repeated as often as the window would be
-    /// probed at least. So is the rest of what was lost, where only repetitions have been acknowledged since: they are no round trips
-    /// that would end the doubling of the timeout (RFC 6298 §3), and the next one may come after the connection is given up.
+    /// probed at least, and no more often where the path was taken for dark. So is the rest of what was lost, where only repetitions
+    /// have been acknowledged since: they are no round trips that would end the doubling of the timeout (RFC 6298 §3), and the next one
+    /// may come after the connection is given up.
     #[cold]
-    fn repeat_in_time(&mut self, now: Instant, id: SubflowId) {
+    fn repeat_in_time(&mut self, now: Instant, id: SubflowId, into_closed: bool) {
         // Where the next one gets lost, the one after that takes twice as long.
         let longest = longest_probe_interval(self.config.close_timeout).saturating_mul(2).div(3);
-        if self.subflows.get(id).is_some_and(|s| s.tcp.rto() > longest) {
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
+        if into_closed && subflow.health.is_stale() {
+            subflow.tcp.probe_at_least_every(Some(longest));
+        } else if subflow.tcp.rto() > longest {
             self.repeat_again(now, id);
         }
     }
@@ -155,7 +160,7 @@ impl Connection {
     //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
     #[cold]
     //= RFC 9293 §3.8.6 (MUST-35): "If the window shrinks to zero, the TCP implementation MUST probe it in the standard way"
-    //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses
+    //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses, zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_is_probed_more_and_more_seldom
     //= RFC 9293 §3.8.6 (SHLD-16): "SHOULD retransmit normally the old unacknowledged data between SND.UNA and SND.UNA+SND.WND"
     //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks, window_updates::what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing
     //= RFC 9293 §3.8.6 (MAY-7): "The sender MAY also retransmit old data beyond SND.UNA+SND.WND"

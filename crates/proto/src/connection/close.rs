@@ -50,9 +50,12 @@ pub(super) struct Lifecycle {
     pub(super) progress_at: Instant,
     /// When the peer last acknowledged something at the data level, had no room for more, or had nothing to acknowledge.
     pub(super) stream_moved_at: Instant,
-    /// The application is gone, and reads no more.
-    pub(super) left: bool,
+    /// When the application left: since then it reads no more.
+    pub(super) left_at: Option<Instant>,
 }
+
+/// What an application has left behind may take this many close timeouts in all, however little a peer acknowledges in each.
+const MOST_TIMEOUTS_AFTER_LEAVING: u64 = 60;
 
 impl Lifecycle {
     pub(super) fn new(now: Instant) -> Self {
@@ -61,7 +64,7 @@ impl Lifecycle {
             data_fin: DataFin::NotRequested,
             progress_at: now,
             stream_moved_at: now,
-            left: false,
+            left_at: None,
         }
     }
 
@@ -82,6 +85,22 @@ impl Lifecycle {
             Phase::Failed { error, .. } => Some(error),
             _ => None,
         }
+    }
+
+    /// The peer has shown that it is there, and nothing has come of that. An application that has left waits for no such peer: only what
+    /// brings its connection nearer to the end counts.
+    #[inline]
+    pub(super) fn note_answer(&mut self, now: Instant) {
+        if self.left_at.is_none() {
+            self.progress_at = now;
+        }
+    }
+
+    /// When a wait ends in which nothing brings the connection nearer to its end.
+    pub(super) fn end_of_wait(&self, close_timeout: Duration) -> Instant {
+        let after_leaving = close_timeout.saturating_mul(MOST_TIMEOUTS_AFTER_LEAVING);
+        let last = self.left_at.map_or(Instant::FAR_FUTURE, |left| left + after_leaving);
+        (self.progress_at + close_timeout).min(last)
     }
 
     /// Where it has failed, the application knows.
@@ -110,8 +129,8 @@ impl Connection {
     }
 
     /// The application goes: it neither writes nor reads any more. Where data has come that it has not read, or comes later, the
-    /// peer is told that it is lost: the connection is aborted. Otherwise it ends as by [`Connection::close`], and gives up where the
-    /// peer does not end its direction within `close_timeout`.
+    /// peer is told that it is lost: the connection is aborted. Otherwise it ends as by [`Connection::close`], and is given up if for
+    /// `close_timeout` the peer neither acknowledges more data nor ends its direction, or if all that takes longer than 60 times as long.
     //= RFC 9293 §3.6.1 (SHLD-3): "If such a host issues a CLOSE call while received data is still pending in the TCP connection, or if new
     //= data is received after CLOSE is called, its TCP implementation SHOULD send a RST to show that data was lost"
     //= tests: leaving::data_that_nobody_reads_any_more_is_answered_by_a_reset
@@ -119,7 +138,7 @@ impl Connection {
     //= CLOSE cannot continue to read data from the connection"
     //= tests: leaving::data_that_nobody_reads_any_more_is_answered_by_a_reset
     pub fn leave(&mut self, now: Instant) {
-        self.life.left = true;
+        self.life.left_at.get_or_insert(now);
         if self.receiver.ready_bytes() > 0 {
             return self.abort(now);
         }
@@ -130,7 +149,7 @@ impl Connection {
     /// Data has come with this segment for an application that is gone.
     #[inline]
     pub(super) fn follow_leaving(&mut self, now: Instant, segment: &Segment) {
-        if self.life.left {
+        if self.life.left_at.is_some() {
             self.refuse_unread(now, segment);
         }
     }
@@ -335,7 +354,7 @@ impl Connection {
         if others || self.sender.map.assigned_bytes() + self.sender.map.unassigned_bytes() == 0 {
             self.retire_subflow(now, id);
         }
-        self.life.progress_at = now;
+        self.life.note_answer(now);
     }
 
     /// Ends our direction of a subflow. What it has not sent yet goes to others.
