@@ -344,10 +344,10 @@ impl Connection {
     }
 
     /// Takes data of plain TCP: it goes on where the stream ends so far. Anything else would misplace it, as where the stream
-    /// had another order before it fell back.
+    /// had another order before it fell back. Nothing goes on behind a stream's end, of which the application may have been told.
     fn insert_plain(&mut self, ssn: u64, payload: Payload) -> Result<u64, MappingError> {
         let at = DataSeq(ssn - 1);
-        if at != self.receiver.next() {
+        if at != self.receiver.next() || self.receiver.complete() {
             return Err(MappingError::Reset(ResetReason::Middlebox));
         }
         Ok(self.insert_data(at, payload))
@@ -387,7 +387,7 @@ impl Connection {
 
     /// A reset for a segment of a subflow that is over (RFC 9293 §3.10.7.1): the peer does not know.
     #[cold]
-    fn refuse_segment(&mut self, segment: &Segment) {
+    pub(super) fn refuse_segment(&mut self, segment: &Segment) {
         if !segment.flags.contains(Flags::RST) {
             self.control.push_back(segment.resetting_answer());
         }

@@ -178,6 +178,11 @@ impl Connection {
 
     /// Takes a segment for a join that waits for a name. Returns the name, once its HMAC was right.
     pub(crate) fn take_late_join(&mut self, now: Instant, segment: &Segment) -> Option<SubflowId> {
+        if self.is_plain() {
+            // All joins were forgotten when the connection fell back.
+            self.refuse_segment(segment);
+            return None;
+        }
         let mut subflow = self.subflows.take_late_join(&segment.dst, &segment.src)?;
         if segment.flags.contains(Flags::SYN) {
             // Its answer was lost.
@@ -189,7 +194,7 @@ impl Connection {
         let proof = (subflow.join, self.mode.keys(), join(segment));
         let (Join::Pending { local_nonce, remote_nonce }, Some(keys), Some(MpJoin::Ack { hmac })) = proof else {
             // Who did not see our answer ends no join.
-            if !(segment.flags.contains(Flags::RST) && subflow.tcp.is_reset_by(segment)) {
+            if !(segment.flags.contains(Flags::RST) && subflow.tcp.is_next(segment)) {
                 self.subflows.add_late_join(subflow);
             }
             return None;

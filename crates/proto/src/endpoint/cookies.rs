@@ -10,7 +10,7 @@ use super::secrets::Secrets;
 use super::slots::Origin as SlotOrigin;
 use super::{ConnectionHandle, Endpoint};
 use crate::config::ConnectionConfig;
-use crate::connection::{Connection, echoed_keys, names_capable, offer};
+use crate::connection::{Connection, echoed_keys, is_lone_data_fin, offer};
 use crate::parameter::ParameterError;
 use crate::paths::addresses;
 use crate::paths::joins::NewSubflow;
@@ -165,7 +165,7 @@ impl Endpoint {
             // Data whose third segment was lost or overtaken is not reset: what is before it comes again.
             return !segment.payload.is_empty();
         };
-        if self.ignores_syns() || (segment.options.dss.is_some() && !names_capable(segment)) {
+        if self.ignores_syns() || is_lone_data_fin(segment) {
             // Our key, or a place for the connection, may come with the repetition.
             return true;
         }

@@ -149,6 +149,11 @@ impl SubflowTable {
         self.late_joins.push_back(subflow);
     }
 
+    /// No join waits for a name any more.
+    pub(crate) fn forget_late_joins(&mut self) {
+        self.late_joins.clear();
+    }
+
     /// Gives back the memory that is kept for what may come.
     pub(crate) fn shrink(&mut self) {
         self.late_joins.shrink_to_fit();

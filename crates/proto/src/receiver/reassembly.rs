@@ -115,6 +115,12 @@ impl Reassembly {
             self.end.get_or_insert(end);
         }
     }
+    /// Where the stream would end counts no more, unless it has come to its end already.
+    pub(crate) fn forget_missing_end(&mut self) {
+        if !self.complete() {
+            self.end = None;
+        }
+    }
     /// The peer has told where the stream ends.
     pub(crate) fn has_end(&self) -> bool {
         self.end.is_some()

@@ -70,8 +70,8 @@ impl Tcp {
         }
     }
 
-    /// A reset with the exact number that RFC 5961 §3.2 asks for.
-    pub(crate) fn is_reset_by(&self, segment: &Segment) -> bool {
+    /// Whether a segment begins where the next byte is expected.
+    pub(crate) fn is_next(&self, segment: &Segment) -> bool {
         segment.seq == self.opening.peer_isn.wrapping_add(self.receiver.next() as u32)
     }
 
