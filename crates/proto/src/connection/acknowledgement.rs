@@ -9,7 +9,7 @@ use crate::scheduler::Event;
 use crate::sender::longest_probe_interval;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{Changes, Ended, Told, Verdict};
-use pathweave_units::Instant;
+use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
 
 impl Connection {
@@ -79,7 +79,7 @@ impl Connection {
             self.life.stream_moved_at = now;
         }
         if into_closed || (backed_off && changes.una_advanced()) {
-            self.repeat_in_time(now, id, into_closed);
+            self.repeat_in_time(now, id);
         }
         //= RFC 8684 §3.3.5: "It should only update its local receive window values when the largest sequence number
         //= allowed (i.e., DATA_ACK + receive window) increases on the receipt of a DATA_ACK"
@@ -129,19 +129,20 @@ impl Connection {
     }
 
     /// What is repeated into a closed window is answered, which keeps the connection alive: it is repeated as often as the window would be
-    /// probed at least, and no more often where the path was taken for dark. So is the rest of what was lost, where only repetitions
-    /// have been acknowledged since: they are no round trips that would end the doubling of the timeout (RFC 6298 §3), and the next one
-    /// may come after the connection is given up.
+    /// probed at least. So is the rest of what was lost, where only repetitions have been acknowledged since: they are no round trips
+    /// that would end the doubling of the timeout (RFC 6298 §3), and the next one may come after the connection is given up.
     #[cold]
-    fn repeat_in_time(&mut self, now: Instant, id: SubflowId, into_closed: bool) {
-        // Where the next one gets lost, the one after that takes twice as long.
-        let longest = longest_probe_interval(self.config.close_timeout).saturating_mul(2).div(3);
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        if into_closed && subflow.health.is_stale() {
-            subflow.tcp.probe_at_least_every(Some(longest));
-        } else if subflow.tcp.rto() > longest {
+    fn repeat_in_time(&mut self, now: Instant, id: SubflowId) {
+        let longest = self.longest_repetition();
+        if self.subflows.get(id).is_some_and(|s| s.tcp.rto() > longest) {
             self.repeat_again(now, id);
         }
+    }
+
+    /// The longest timeout of what keeps a connection alive by its answers: where the next one gets lost, the one after that takes twice
+    /// as long.
+    pub(super) fn longest_repetition(&self) -> Duration {
+        longest_probe_interval(self.config.close_timeout).saturating_mul(2).div(3)
     }
 
     /// What is out on a subflow is repeated after its timeout, which counts from now and is not doubled any more.
@@ -160,7 +161,7 @@ impl Connection {
     //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
     #[cold]
     //= RFC 9293 §3.8.6 (MUST-35): "If the window shrinks to zero, the TCP implementation MUST probe it in the standard way"
-    //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses
+    //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses, zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_is_probed_more_and_more_seldom
     //= RFC 9293 §3.8.6 (SHLD-16): "SHOULD retransmit normally the old unacknowledged data between SND.UNA and SND.UNA+SND.WND"
     //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks, window_updates::what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing
     //= RFC 9293 §3.8.6 (MAY-7): "The sender MAY also retransmit old data beyond SND.UNA+SND.WND"

@@ -141,8 +141,11 @@ impl Connection {
             return;
         }
         let alive = self.subflows.iter().any(|s| s.id != id && s.is_alive());
+        let for_window = self.longest_repetition();
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        subflow.tcp.probe_at_least_every(Some(PROBE_INTERVAL));
+        // A path whose last word is a closed window is not dark: what is repeated there probes the window, more and more seldom.
+        let interval = if subflow.tcp.peer_window() == 0 { for_window } else { PROBE_INTERVAL };
+        subflow.tcp.probe_at_least_every(Some(interval));
         subflow.health.time_out();
         self.joins.request();
         if alive {
