@@ -9,7 +9,7 @@ use crate::scheduler::Event;
 use crate::sender::longest_probe_interval;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{Changes, Ended, Told, Verdict};
-use pathweave_units::Instant;
+use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
 
 impl Connection {
@@ -77,7 +77,8 @@ impl Connection {
         if answers && (to_probe || into_closed || into_shrunk) {
             // An answer to a probe, or to data that was sent again into a closed or shrunken window. Repeated old
             // segments do not count.
-            (self.life.progress_at, self.life.stream_moved_at) = (now, now);
+            self.life.note_answer(now);
+            self.life.stream_moved_at = now;
         }
         if into_closed || (backed_off && changes.una_advanced()) {
             self.repeat_in_time(now, id);
@@ -94,13 +95,12 @@ impl Connection {
         if edge > self.sender.peer.end {
             self.sender.peer.end = edge;
             self.sender.peer.probe = None;
-            if answers && self.sender.peer.size == 0 && backed_off && out {
-                // Data that reached the closed window may have been dropped, and now waits for a timeout that was
-                // doubled meanwhile.
-                self.repeat_again(now, id);
-            }
         } else if !self.is_mptcp() && edge + step <= self.sender.peer.end {
             self.obey_shrunk_window(id, edge);
+        }
+        if answers && self.sender.peer.size == 0 && window > 0 && backed_off && out {
+            // What came into the closed window may have been dropped, and waits for a timeout that was doubled meanwhile.
+            self.repeat_again(now, id);
         }
         self.sender.peer.announce(window);
         let newly = self.sender.acknowledge(now, ack);
@@ -137,11 +137,16 @@ impl Connection {
     /// the connection is given up.
     #[cold]
     fn repeat_in_time(&mut self, now: Instant, id: SubflowId) {
-        // If the next retransmission is lost, the one after it takes twice as long.
-        let longest = longest_probe_interval(self.config.close_timeout).saturating_mul(2).div(3);
+        let longest = self.longest_repetition();
         if self.subflows.get(id).is_some_and(|s| s.tcp.rto() > longest) {
             self.repeat_again(now, id);
         }
+    }
+
+    /// The longest timeout of retransmissions whose answers keep a connection alive. If the next retransmission is lost,
+    /// the one after it takes twice as long.
+    pub(super) fn longest_repetition(&self) -> Duration {
+        longest_probe_interval(self.config.close_timeout).saturating_mul(2).div(3)
     }
 
     /// Sets the retransmission timeout of a subflow anew, from now and without the doubling.
@@ -160,7 +165,7 @@ impl Connection {
     //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
     #[cold]
     //= RFC 9293 §3.8.6 (MUST-35): "If the window shrinks to zero, the TCP implementation MUST probe it in the standard way"
-    //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses
+    //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses, zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_is_probed_more_and_more_seldom
     //= RFC 9293 §3.8.6 (SHLD-16): "SHOULD retransmit normally the old unacknowledged data between SND.UNA and SND.UNA+SND.WND"
     //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks, window_updates::what_is_out_is_repeated_into_a_window_that_has_shrunk_and_ends_nothing
     //= RFC 9293 §3.8.6 (MAY-7): "The sender MAY also retransmit old data beyond SND.UNA+SND.WND"

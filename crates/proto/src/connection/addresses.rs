@@ -65,11 +65,17 @@ impl Connection {
     //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
     pub(super) fn take_removal(&mut self, now: Instant, ids: &[AddressId]) {
         for id in ids {
+            if !self.addresses.may_answer(now) {
+                return;
+            }
             let of_id = |remote| self.addresses.remote().iter().any(|r| r.id == *id && r.address == remote);
-            self.joins.forget_closed(of_id);
+            self.joins.forget_paths_to(of_id);
             self.addresses.take_removal(*id);
-            for subflow in self.subflows.established_mut().filter(|s| s.remote_id == *id) {
-                subflow.send_probe(now, true);
+            for subflow in self.subflows.established_mut().filter(|s| s.remote_id == *id && !s.is_asked_after_removal())
+            {
+                if self.addresses.may_answer(now) {
+                    subflow.send_probe(now, true);
+                }
             }
         }
     }

@@ -51,9 +51,12 @@ pub(super) struct Lifecycle {
     /// When the peer last acknowledged something at the data level, had no room for more, or had nothing to
     /// acknowledge.
     pub(super) stream_moved_at: Instant,
-    /// Whether the application is gone and reads no more.
-    pub(super) left: bool,
+    /// When the application left, if it has. It reads no more since then.
+    pub(super) left_at: Option<Instant>,
 }
+
+/// What an application has left behind may take this many close timeouts in all, however little a peer acknowledges in each.
+const MOST_TIMEOUTS_AFTER_LEAVING: u64 = 60;
 
 impl Lifecycle {
     pub(super) fn new(now: Instant) -> Self {
@@ -62,7 +65,7 @@ impl Lifecycle {
             data_fin: DataFin::NotRequested,
             progress_at: now,
             stream_moved_at: now,
-            left: false,
+            left_at: None,
         }
     }
 
@@ -83,6 +86,22 @@ impl Lifecycle {
             Phase::Failed { error, .. } => Some(error),
             _ => None,
         }
+    }
+
+    /// Notes a sign of life of the peer that brings no progress. It does not count after the application has left: then
+    /// only what brings the connection nearer to its end counts.
+    #[inline]
+    pub(super) fn note_answer(&mut self, now: Instant) {
+        if self.left_at.is_none() {
+            self.progress_at = now;
+        }
+    }
+
+    /// Time at which the connection is given up if nothing brings it nearer to its end before.
+    pub(super) fn end_of_wait(&self, close_timeout: Duration) -> Instant {
+        let after_leaving = close_timeout.saturating_mul(MOST_TIMEOUTS_AFTER_LEAVING);
+        let last = self.left_at.map_or(Instant::FAR_FUTURE, |left| left + after_leaving);
+        (self.progress_at + close_timeout).min(last)
     }
 
     /// Marks a failed connection as acknowledged by the application.
@@ -112,7 +131,8 @@ impl Connection {
 
     /// The application leaves: it neither writes nor reads any more. If it has not read all data that has come, or more
     /// comes later, the connection is aborted, so that the peer learns of the loss. Otherwise it ends as by
-    /// [`Connection::close`], and is given up if the peer does not end its direction within `close_timeout`.
+    /// [`Connection::close`]. It is given up if for `close_timeout` the peer neither acknowledges more data nor ends its
+    /// direction, and at the latest after 60 times `close_timeout`.
     //= RFC 9293 §3.6.1 (SHLD-3): "If such a host issues a CLOSE call while received data is still pending in the TCP connection, or if new
     //= data is received after CLOSE is called, its TCP implementation SHOULD send a RST to show that data was lost"
     //= tests: leaving::data_that_nobody_reads_any_more_is_answered_by_a_reset
@@ -120,7 +140,7 @@ impl Connection {
     //= CLOSE cannot continue to read data from the connection"
     //= tests: leaving::data_that_nobody_reads_any_more_is_answered_by_a_reset
     pub fn leave(&mut self, now: Instant) {
-        self.life.left = true;
+        self.life.left_at.get_or_insert(now);
         if self.receiver.ready_bytes() > 0 {
             return self.abort(now);
         }
@@ -131,7 +151,7 @@ impl Connection {
     /// Aborts the connection if this segment brought data for an application that has left.
     #[inline]
     pub(super) fn follow_leaving(&mut self, now: Instant, segment: &Segment) {
-        if self.life.left {
+        if self.life.left_at.is_some() {
             self.refuse_unread(now, segment);
         }
     }
@@ -340,7 +360,7 @@ impl Connection {
         if others || self.sender.map.assigned_bytes() + self.sender.map.unassigned_bytes() == 0 {
             self.retire_subflow(now, id);
         }
-        self.life.progress_at = now;
+        self.life.note_answer(now);
     }
 
     /// Ends our direction of a subflow. Data that it has not sent yet goes to others.

@@ -8,6 +8,7 @@
 use super::handshake::Mode;
 use super::{Connection, DataFin, Happening, Kinds};
 use crate::keys::Keys;
+use crate::paths::joins::JoinPlan;
 use crate::paths::subflow::{Join, Subflow};
 use crate::receiver::mappings::MappingError;
 use crate::seq::{DataSeq, SubflowId};
@@ -206,7 +207,8 @@ impl Connection {
             at = at + u64::from(payload.len());
             follows
         });
-        if ended_early || !in_order || self.receiver.held_bytes() > 0 || !self.sends_in_order(id) {
+        let beyond_end = self.receiver.complete() && !waiting.is_empty();
+        if ended_early || !in_order || beyond_end || self.receiver.held_bytes() > 0 || !self.sends_in_order(id) {
             return not_plain;
         }
         //= RFC 8684 §3.7: "The sender will send one final Data Sequence Mapping, with the Data-Level Length value of 0
@@ -220,13 +222,12 @@ impl Connection {
             subflow.tcp.abort();
             subflow.health.end();
         }
-        self.addresses.stop_announcing();
-        self.sender.reinjection.clear();
-        self.sender.stop_data_timer();
+        self.leave_multipath_behind(now, id);
         if let DataFin::Sent { .. } | DataFin::Acked = self.life.data_fin {
             // Plain TCP ends the stream with its FIN.
             self.life.data_fin = DataFin::Requested;
         }
+        self.receiver.forget_missing_end();
         for (_, payload) in waiting {
             let at = self.receiver.next();
             self.insert_data(at, payload);
@@ -237,6 +238,18 @@ impl Connection {
         }
         self.report_data(next);
         Ok(())
+    }
+
+    /// Forgets what was announced or planned as Multipath TCP: subflow `id` is plain TCP from now on.
+    /// `tests/it/after_fallback.rs` lists all that a connection may have kept, and what becomes of it.
+    fn leave_multipath_behind(&mut self, now: Instant, id: SubflowId) {
+        self.addresses.stop_announcing();
+        self.joins = JoinPlan::default();
+        self.subflows.forget_late_joins();
+        self.sender.reinjection.clear();
+        self.sender.stop_data_timer();
+        // Plain TCP has one path: it is not probed as a dark one of several.
+        self.revive(now, id);
     }
 
     /// Checks a data sequence signal on a segment after the fallback to plain TCP; the peer may not have fallen back.

@@ -126,6 +126,13 @@ pub(crate) fn names_capable(segment: &Segment) -> bool {
     segment.options.mptcp.iter().any(|o| matches!(o, MptcpOption::Capable(_)))
 }
 
+/// Whether a segment without data ends its sender's stream (DATA_FIN) and says nothing of the client's key: the third segment of the
+/// handshake, which names the key, was lost or comes later.
+pub(crate) fn is_lone_data_fin(segment: &Segment) -> bool {
+    let ends = segment.options.dss.is_some_and(|dss| dss.data_fin);
+    ends && segment.sequence_len() == 0 && !names_capable(segment)
+}
+
 /// The MP_JOIN option of a segment.
 pub(crate) fn join(segment: &Segment) -> Option<&MpJoin> {
     segment.options.mptcp.iter().find_map(|o| match o {
@@ -199,7 +206,7 @@ impl Connection {
 
     //= RFC 8684 §3.1: "If the third packet (the ACK) does not contain the MP_CAPABLE option, then the session MUST fall
     //= back to operating as a regular, single-path TCP session"
-    //= tests: fallback::options_lost_on_one_segment_of_the_handshake, fallback::options_lost_on_a_syn
+    //= tests: fallback::options_lost_on_one_segment_of_the_handshake, fallback::options_lost_on_a_syn, syn_data::data_of_a_syn_that_comes_again_without_mp_capable_is_plain_tcps
     //= RFC 8684 §3.7: "The handshake as described in Section 3.1 SHOULD fall back to regular TCP if either of the SYN messages does
     //= not have the MPTCP options"
     //= tests: fallback::options_lost_on_a_syn
@@ -232,8 +239,7 @@ impl Connection {
                 if segment.flags.intersects(Flags::SYN | Flags::RST) {
                     return HandshakeStep::GoOn;
                 }
-                if found.is_none() && segment.options.dss.is_some() {
-                    // The segments with the client's key were lost; the client repeats them.
+                if self.misses_third(segment) {
                     return HandshakeStep::Ignore;
                 }
                 self.mode = match found {
@@ -255,6 +261,17 @@ impl Connection {
             _ => {}
         }
         HandshakeStep::GoOn
+    }
+
+    /// Whether `segment` carries options of Multipath TCP and cannot be the third one of the handshake, which alone
+    /// decides between Multipath TCP and plain TCP. The peer sends the third one again.
+    ///
+    /// Only a segment at the first place of the subflow can be the third one. A client whose SYN had data, which we do
+    /// not accept, sends that data again at the first place without MP_CAPABLE, and MP_CAPABLE behind it.
+    fn misses_third(&self, segment: &Segment) -> bool {
+        let signals = segment.options.dss.is_some() || names_capable(segment);
+        let at_first = self.subflows.get(SubflowId(0)).is_some_and(|s| s.tcp.is_next(segment));
+        signals && (!at_first || is_lone_data_fin(segment))
     }
 
     /// Maps data that comes with MP_CAPABLE to the start of the stream (RFC 8684 §3.1).

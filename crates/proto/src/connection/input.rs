@@ -346,10 +346,11 @@ impl Connection {
     }
 
     /// Takes data of plain TCP, which must continue where the stream ends so far. Any other data, such as data that
-    /// came out of order before the fallback, would be misplaced.
+    /// came out of order before the fallback, would be misplaced. No data follows a stream's end, because the
+    /// application may know of the end.
     fn insert_plain(&mut self, ssn: u64, payload: Payload) -> Result<u64, MappingError> {
         let at = DataSeq(ssn - 1);
-        if at != self.receiver.next() {
+        if at != self.receiver.next() || self.receiver.complete() {
             return Err(MappingError::Reset(ResetReason::Middlebox));
         }
         Ok(self.insert_data(at, payload))
@@ -390,7 +391,7 @@ impl Connection {
 
     /// Answers a segment of a subflow that is over with a reset (RFC 9293 §3.10.7.1), because the peer does not know.
     #[cold]
-    fn refuse_segment(&mut self, segment: &Segment) {
+    pub(super) fn refuse_segment(&mut self, segment: &Segment) {
         if !segment.flags.contains(Flags::RST) {
             self.control.push_back(segment.resetting_answer());
         }

@@ -14,7 +14,7 @@ use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::LATE_JOIN;
 use crate::seq::SubflowId;
 use crate::tcp::{Outgoing, State, Tcp};
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment, crypto};
@@ -63,6 +63,12 @@ impl Connection {
         !self.fast_detection() && (self.life.data_fin != super::DataFin::NotRequested || self.receiver.complete())
     }
 
+    /// Whether the peer has answered on this path, as it has on that of the first subflow.
+    pub(super) fn is_path_of_peer(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        let first = (self.addresses.initial_local().ip(), self.remote_address());
+        (local, remote) == first || self.joins.has_answered(local, remote)
+    }
+
     /// Starts a further subflow; returns its name if there is room for one.
     pub(crate) fn join(
         &mut self,
@@ -71,7 +77,9 @@ impl Connection {
         new: NewSubflow,
     ) -> Option<SubflowId> {
         let id = self.subflows.free_name(self.config.max_subflows)?;
-        if self.addresses.is_unproved(addresses.1) && !self.joins.may_ask_unproved(now) {
+        let (local, remote) = (addresses.0.ip(), addresses.1);
+        let proved = !self.addresses.is_unproved(remote);
+        if !self.is_path_of_peer(local, remote) && !self.joins.may_ask(now, local, remote, proved) {
             return None;
         }
         let controller = self.config.congestion.build().ok()?;
@@ -171,6 +179,11 @@ impl Connection {
 
     /// Takes a segment for a join that waits for a name. Returns the name if the HMAC is right.
     pub(crate) fn take_late_join(&mut self, now: Instant, segment: &Segment) -> Option<SubflowId> {
+        if self.is_plain() {
+            // All joins were forgotten when the connection fell back.
+            self.refuse_segment(segment);
+            return None;
+        }
         let mut subflow = self.subflows.take_late_join(&segment.dst, &segment.src)?;
         if segment.flags.contains(Flags::SYN) {
             // The SYN/ACK was lost.
@@ -182,7 +195,7 @@ impl Connection {
         let proof = (subflow.join, self.mode.keys(), join(segment));
         let (Join::Pending { local_nonce, remote_nonce }, Some(keys), Some(MpJoin::Ack { hmac })) = proof else {
             // A sender that did not see our answer cannot end the join.
-            if !(segment.flags.contains(Flags::RST) && subflow.tcp.is_reset_by(segment)) {
+            if !(segment.flags.contains(Flags::RST) && subflow.tcp.is_next(segment)) {
                 self.subflows.add_late_join(subflow);
             }
             return None;
@@ -277,6 +290,7 @@ impl Connection {
         subflow.remote_id = address_id;
         subflow.backup |= backup;
         self.addresses.prove(subflow.tcp.remote);
+        self.joins.note_answer(subflow.tcp.local.ip(), subflow.tcp.remote);
         subflow.join = Join::AwaitFourthAck { local_nonce, remote_nonce: nonce };
         self.fallback.peer_may_use_joins = true;
         HandshakeStep::GoOn

@@ -45,7 +45,7 @@ pub use crate::tcp::PacketTooBigVerdict;
 pub use crate::tcp::{RecoveryState, State as TcpState, TcpInfo};
 pub use application::Amount;
 pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
-pub(crate) use handshake::{echoed_keys, join, names_capable, offer};
+pub(crate) use handshake::{echoed_keys, is_lone_data_fin, join, names_capable, offer};
 pub use observation::{Carried, Decided, Given, Happening, Kinds, Observation, Saw};
 pub use output::Transmit;
 pub use settings::SettingError;

@@ -146,8 +146,11 @@ impl Connection {
             return;
         }
         let alive = self.subflows.iter().any(|s| s.id != id && s.is_alive());
+        let for_window = self.longest_repetition();
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        subflow.tcp.probe_at_least_every(Some(PROBE_INTERVAL));
+        // A path whose last word is a closed window is not dark: what is repeated there probes the window, more and more seldom.
+        let interval = if subflow.tcp.peer_window() == 0 { for_window } else { PROBE_INTERVAL };
+        subflow.tcp.probe_at_least_every(Some(interval));
         subflow.health.time_out();
         self.joins.request();
         if alive {
@@ -186,9 +189,10 @@ impl Connection {
     /// Ends a subflow.
     pub(super) fn end_subflow(&mut self, now: Instant, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        let (was_up, remote) = (subflow.health.end(), subflow.tcp.remote);
-        if self.addresses.is_unproved(remote) {
-            self.joins.charge_unproved(subflow.tcp.syns_unanswered());
+        let (was_up, local, remote) = (subflow.health.end(), subflow.tcp.local.ip(), subflow.tcp.remote);
+        let unanswered = subflow.tcp.syns_unanswered();
+        if !self.is_path_of_peer(local, remote) {
+            self.joins.charge_unproved(unanswered);
         }
         // A join that was refused or never answered carried nothing and does not count, except one that this side
         // refuses because it is too late to join.

@@ -366,7 +366,7 @@ impl Connection {
         }
         let begins = self.sender.arm_window_probe(now, &self.subflows, self.scheduling.wake.is_some());
         if begins && !self.sender.map.is_waiting() {
-            self.life.progress_at = now;
+            self.life.note_answer(now);
         }
     }
 

@@ -45,7 +45,7 @@ impl Connection {
     pub(super) fn note_living_subflow(&mut self, now: Instant) {
         let waits = self.sender.map.is_waiting();
         if !waits || now.since(self.life.stream_moved_at) < self.config.close_timeout.saturating_mul(STANDSTILLS) {
-            self.life.progress_at = now;
+            self.life.note_answer(now);
         }
     }
 
@@ -60,9 +60,9 @@ impl Connection {
                 || self.finds_only_dark_paths()
                 || self.nothing_is_answered()
                 || self.is_orphaned()
-                || (self.life.left && self.life.phase == super::close::Phase::Connected)
+                || (self.life.left_at.is_some() && self.life.phase == super::close::Phase::Connected)
                 || self.is_closing());
-        waiting.then(|| self.life.progress_at + self.config.close_timeout)
+        waiting.then(|| self.life.end_of_wait(self.config.close_timeout))
     }
 
     /// Whether no subflow carries any of the waiting data and no subflow answers. The wait is then for a path, not for

@@ -11,7 +11,7 @@ use super::secrets::Secrets;
 use super::slots::Origin as SlotOrigin;
 use super::{ConnectionHandle, Endpoint};
 use crate::config::ConnectionConfig;
-use crate::connection::{Connection, echoed_keys, names_capable, offer};
+use crate::connection::{Connection, echoed_keys, is_lone_data_fin, offer};
 use crate::parameter::ParameterError;
 use crate::paths::addresses;
 use crate::paths::joins::NewSubflow;
@@ -169,7 +169,7 @@ impl Endpoint {
             // missing.
             return !segment.payload.is_empty();
         };
-        if self.ignores_syns() || (segment.options.dss.is_some() && !names_capable(segment)) {
+        if self.ignores_syns() || is_lone_data_fin(segment) {
             // The repetition may bring our key, or come when there is room for the connection.
             return true;
         }

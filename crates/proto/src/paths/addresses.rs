@@ -1,5 +1,6 @@
 //! Both hosts' addresses: announcing and removing ours, and taking what the peer announces and removes (RFC 8684 §3.4).
 
+use super::special;
 use super::subflow::PathMeta;
 use crate::keys::Keys;
 use crate::rate_limiter::{Allowance, RateLimiter};
@@ -14,7 +15,8 @@ const TRIES: u32 = 8;
 /// First wait for an echo; doubled after each attempt.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// Most announcements of the peer that are accepted per period. Further ones are ignored as if they were lost.
+/// Most announcements and removals of the peer that are accepted per period, together with the probes that removals
+/// cause. Further ones are ignored as if they were lost.
 const ADDRESSES: u32 = 32;
 const ADDRESS_PERIOD: Duration = Duration::from_secs(1);
 
@@ -231,6 +233,12 @@ impl AddressBook {
         self.unechoed.retain(|u| u.id != id);
     }
 
+    /// Whether one more announcement or removal of the peer is read now, or one more probe that a removal causes is
+    /// sent. Those beyond the limit are ignored as if they were lost.
+    pub(crate) fn may_answer(&mut self, now: Instant) -> bool {
+        self.taken.allows(now)
+    }
+
     /// Takes an announcement of the peer and queues its echo. Returns whether the address is new, or `None` if the
     /// announcement is not believed.
     pub(crate) fn take_announcement(
@@ -244,7 +252,7 @@ impl AddressBook {
     ) -> Option<bool> {
         //= RFC 8684 §3.4.1: "an implementation MAY discard incoming address advertisements at will"
         //= tests: add_addr::a_flood_of_announcements_is_capped_and_rate_limited, add_addr::so_many_announced_addresses_are_used_as_the_settings_say
-        if !self.taken.allows(now) {
+        if !self.may_answer(now) {
             return None;
         }
         let expected = crypto::add_address_hmac(keys.remote, keys.local, id, address, port);
@@ -252,7 +260,8 @@ impl AddressBook {
         //= silently ignore the option"
         //= tests: add_addr::a_wrong_hmac_is_ignored_without_an_echo
         let right = crypto::constant_time_eq(&expected.to_be_bytes(), &hmac.to_be_bytes());
-        if !right || !self.may_be_announced(address) || port == Some(0) {
+        let may_be = |peer: &RemoteAddress| special::can_be_a_hosts(address, peer.address.ip());
+        if !right || !self.remote.first().is_some_and(may_be) || port == Some(0) {
             return None;
         }
         if self.local.iter().any(|(_, own, _)| *own == address) {
@@ -286,22 +295,6 @@ impl AddressBook {
             self.remote.push(RemoteAddress { id, address: remote, proved: false });
         }
         Some(is_new)
-    }
-
-    /// Whether a peer can mean this address. Not if it is not the address of one host, is reserved, or is local to this
-    /// host or its link while the peer's own is not.
-    //= RFC 8684 §3.4.1: "a host MAY advertise such addresses"
-    //= tests: add_addr::an_announced_address_is_echoed_and_joined_whoever_sends
-    fn may_be_announced(&self, address: IpAddr) -> bool {
-        let is_local_to_link = |address: IpAddr| match address {
-            IpAddr::V4(v4) => v4.is_link_local(),
-            IpAddr::V6(v6) => v6.is_unicast_link_local(),
-        };
-        let address = address.to_canonical();
-        let reserved = matches!(address, IpAddr::V4(v4) if v4.octets()[0] == 0 || v4.octets()[0] >= 240);
-        let neighbour = self.remote.first().is_some_and(|r| is_local_to_link(r.address.ip().to_canonical()));
-        !(address.is_loopback() || address.is_multicast() || address.is_unspecified() || reserved)
-            && (neighbour || !is_local_to_link(address))
     }
 
     /// Handles the peer's removal of an address: it is not joined any more. "If an Address ID is not known, the

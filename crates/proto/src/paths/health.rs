@@ -200,6 +200,11 @@ impl Subflow {
         self.tcp.probe_window();
     }
 
+    /// Whether the peer says that it removed the address, and has not answered there since.
+    pub(crate) fn is_asked_after_removal(&self) -> bool {
+        self.keep_alive.probe.is_some_and(|p| p.removed)
+    }
+
     /// Whether the peer says that it removed the address, and no probe was answered there.
     pub(crate) fn is_removed_for_certain(&self) -> bool {
         self.keep_alive.probe.is_some_and(|p| p.removed && p.sent >= REMOVAL_PROBES)

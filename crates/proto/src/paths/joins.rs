@@ -12,13 +12,15 @@ use pathweave_units::{Duration, Instant};
 /// First wait before a lost or refused subflow is joined again.
 const JOIN_RETRY: Duration = Duration::from_secs(1);
 
-/// Budget for SYNs to announced addresses that have not answered yet: a burst of 128, then one every 8 s. Without it a
-/// peer could aim our SYNs at third parties. A path of the peer's own that is dark from the start is tried once a
-/// second for two minutes.
+/// Budget for SYNs on paths that have never answered: a burst of 128, then one every 8 s. Without it a peer could aim our
+/// SYNs at third parties. One path that is dark from the start is tried once a second for two minutes; several such paths
+/// share the budget.
 const UNPROVED_SYNS: u32 = 128;
 const UNPROVED_SYN_INTERVAL: Duration = Duration::from_secs(8);
 /// Most paths that are remembered as closed by the peer.
 const MOST_CLOSED_PATHS: usize = 64;
+/// Paths to the peer's proved addresses of which is remembered whether they have answered.
+const MOST_ASKED_PATHS: usize = 64;
 
 /// Values that the endpoint gives a new subflow: random numbers, and the MTU of the path.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,8 @@ pub(crate) struct JoinPlan {
     lost: u32,
     /// Paths that the peer has closed for good: our address, and its.
     closed: Vec<(IpAddr, SocketAddr)>,
+    /// Paths that were asked for a join: our address, the peer's, and whether it has answered there.
+    asked: Vec<(IpAddr, SocketAddr, bool)>,
     unproved: Allowance,
 }
 
@@ -49,6 +53,7 @@ impl Default for JoinPlan {
             retry_at: None,
             lost: 0,
             closed: Vec::new(),
+            asked: Vec::new(),
             unproved: Allowance::new(UNPROVED_SYNS, UNPROVED_SYN_INTERVAL),
         }
     }
@@ -99,17 +104,44 @@ impl JoinPlan {
         }
     }
 
-    /// Forgets which paths were closed to addresses that the peer has removed.
-    pub(crate) fn forget_closed(&mut self, is_removed: impl Fn(SocketAddr) -> bool) {
+    /// Forgets what is known of paths to addresses that the peer has removed.
+    pub(crate) fn forget_paths_to(&mut self, is_removed: impl Fn(SocketAddr) -> bool) {
         self.closed.retain(|(_, remote)| !is_removed(*remote));
+        self.asked.retain(|(_, remote, _)| !is_removed(*remote));
     }
 
     fn is_closed(&self, local: IpAddr, remote: SocketAddr) -> bool {
         self.closed.contains(&(local, remote))
     }
 
-    /// Whether one more join may go to an address that has not answered yet. If not, it is tried later.
-    pub(crate) fn may_ask_unproved(&mut self, now: Instant) -> bool {
+    /// Notes that the peer has answered on this path with a value that only it can know.
+    #[cold]
+    pub(crate) fn note_answer(&mut self, local: IpAddr, remote: SocketAddr) {
+        self.asked.retain(|path| (path.0, path.1) != (local, remote));
+        self.remember((local, remote, true));
+    }
+
+    /// Remembers a path; forgets the oldest one if there are more than [`MOST_ASKED_PATHS`].
+    fn remember(&mut self, path: (IpAddr, SocketAddr, bool)) {
+        if self.asked.len() >= MOST_ASKED_PATHS {
+            self.asked.remove(0);
+        }
+        self.asked.push(path);
+    }
+
+    /// Whether the peer has answered on this path.
+    pub(crate) fn has_answered(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        self.asked.contains(&(local, remote, true))
+    }
+
+    /// Whether one more join may use this path, on which the peer has not answered. If not, it is tried later. The first
+    /// join to an address that is `proved` to be the peer's is always allowed, so that a new address of this host does not
+    /// wait for dark ones.
+    pub(crate) fn may_ask(&mut self, now: Instant, local: IpAddr, remote: SocketAddr, proved: bool) -> bool {
+        if proved && !self.asked.contains(&(local, remote, false)) {
+            self.remember((local, remote, false));
+            return true;
+        }
         let may = self.unproved.take(now);
         if !may {
             let next = self.unproved.next(now);
@@ -118,7 +150,7 @@ impl JoinPlan {
         may
     }
 
-    /// Charges `repeated` retransmitted SYNs of a join to an address that has not answered.
+    /// Charges `repeated` retransmitted SYNs of a join on a path that has not answered.
     pub(crate) fn charge_unproved(&mut self, repeated: u32) {
         self.unproved.charge(repeated);
     }

@@ -3,5 +3,6 @@
 pub(crate) mod addresses;
 pub(crate) mod health;
 pub(crate) mod joins;
+mod special;
 pub(crate) mod subflow;
 pub(crate) mod table;

@@ -150,6 +150,11 @@ impl SubflowTable {
         self.late_joins.push_back(subflow);
     }
 
+    /// Drops the joins that wait for a name.
+    pub(crate) fn forget_late_joins(&mut self) {
+        self.late_joins.clear();
+    }
+
     /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.late_joins.shrink_to_fit();

@@ -97,6 +97,10 @@ impl Receiver {
     pub(crate) fn end_here(&mut self) {
         self.queue.set_end(self.queue.next());
     }
+    /// See [`Reassembly::forget_missing_end`].
+    pub(crate) fn forget_missing_end(&mut self) {
+        self.queue.forget_missing_end();
+    }
     /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.queue.shrink();

@@ -115,6 +115,12 @@ impl Reassembly {
             self.end.get_or_insert(end);
         }
     }
+    /// Forgets the announced end of the stream, unless all data up to it has arrived.
+    pub(crate) fn forget_missing_end(&mut self) {
+        if !self.complete() {
+            self.end = None;
+        }
+    }
     /// Whether the peer has announced the end of the stream.
     pub(crate) fn has_end(&self) -> bool {
         self.end.is_some()

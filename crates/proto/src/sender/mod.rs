@@ -119,7 +119,7 @@ impl Sender {
     /// never leave. Returns whether this wait begins now. `waits`: the scheduler has named a time to wait until.
     //= RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send acknowledgments in response to the probe
     //= segments, the sending TCP peer MUST allow the connection to stay open"
-    //= tests: zero_window::a_closed_window_may_last_for_hours
+    //= tests: zero_window::a_closed_window_may_last_for_hours, leaving::a_peer_whose_window_stays_closed_is_given_up
     pub(crate) fn arm_window_probe(&mut self, now: Instant, subflows: &SubflowTable, waits: bool) -> bool {
         let stuck = self.map.unassigned_bytes() > 0 && self.map.assigned_bytes() == 0;
         let begins = stuck && !self.peer.stuck;

@@ -73,8 +73,8 @@ impl Tcp {
         }
     }
 
-    /// Whether a reset has the exact number that RFC 5961 §3.2 requires.
-    pub(crate) fn is_reset_by(&self, segment: &Segment) -> bool {
+    /// Whether a segment begins where the next byte is expected. A reset must do so (RFC 5961 §3.2).
+    pub(crate) fn is_next(&self, segment: &Segment) -> bool {
         segment.seq == self.opening.peer_isn.wrapping_add(self.receiver.next() as u32)
     }
 

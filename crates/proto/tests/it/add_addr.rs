@@ -4,6 +4,7 @@ use crate::pair::*;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use pathweave_proto::config::{ConnectionConfig, PathManager};
 use pathweave_proto::connection::PathMeta;
+use pathweave_units::Instant;
 use pathweave_wire::mptcp::{AddressId, AddressIds, CapableContent, Key, MpJoin, MptcpOption};
 use pathweave_wire::{Segment, crypto};
 use std::collections::BTreeSet;
@@ -192,8 +193,10 @@ fn addresses_that_nobody_else_has_are_ignored_without_an_echo() {
     let own = pair.driver.io.paths[0].addresses[0].to_string();
     let nobody =
         ["127.0.0.1", "224.0.0.5", "0.0.0.0", "0.1.2.3", "255.255.255.255", "240.0.0.1", "::1", "ff02::1", "::"];
+    let translated =
+        ["::ffff:10.0.0.9", "::9.9.9.9", "100::1", "64:ff9b::7f00:1", "2002:7f00:1::1", "2001:db8::1", "198.18.0.1"];
     let on_its_link = ["169.254.169.254", "fe80::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", own.as_str()];
-    for address in nobody.into_iter().chain(on_its_link) {
+    for address in nobody.into_iter().chain(translated).chain(on_its_link) {
         let forged = announce(&pair, 5, address.parse().expect("an address"));
         let sent = pair.driver.io.log.len();
         pair.inject(Client, forged);
@@ -278,6 +281,40 @@ fn an_announced_address_that_stays_dark_is_asked_less_and_less_but_for_ever() {
     assert!(in_all <= 128 + 7 + 450, "{in_all} SYNs in an hour");
     pair.revive(1);
     pair.run_until("the second path is joined", secs(70), |p| p.usable(Client) == 2);
+}
+
+/// Some paths of a full mesh are dark from the start. Together they are tried as often as a single one.
+#[test]
+fn paths_that_are_dark_from_the_start_share_128_syns_with_a_full_mesh() {
+    let mesh = ConnectionConfig { path_manager: PathManager::FullMesh, ..config_by_announcement() };
+    let mut pair = Pair::new(&[10, 10, 10, 10], mesh);
+    let [clients, servers] =
+        [0, 1].map(|side| (0..4).map(|i| pair.driver.io.paths[i].addresses[side]).collect::<Vec<_>>());
+    let dark: Vec<IpAddr> = vec![servers[1]];
+    for local in [clients[2], clients[3], clients[0]] {
+        pair.add_dark_addresses(local, dark.iter().copied());
+    }
+    pair.connect();
+    pair.write(Client, 1000);
+    let syns = |pair: &Pair, from, to| {
+        let of = |p: &&Packet| p.path > 3 && p.is_syn() && p.at >= from && p.at < to;
+        pair.sent(Client).filter(of).count()
+    };
+    pair.run_for(secs(10));
+    assert!(pair.usable(Client) >= 4, "the other paths are joined");
+    pair.run_for(secs(590));
+    let start = Instant::ZERO;
+    let all = syns(&pair, start, pair.now);
+    // The first joins of three paths are free, at seven SYNs each.
+    assert!((100..=3 * 7 + 128 + 3 * 7 + 75).contains(&all), "{all} SYNs in ten minutes");
+    assert!(syns(&pair, start + secs(300), pair.now) <= 38 + 3 * 7);
+    // A path that has answered once is tried again and again.
+    let before = pair.now;
+    pair.kill(2);
+    pair.write(Client, 100_000);
+    pair.run_for(secs(300));
+    let asked = pair.sent(Client).filter(|p| p.path == 2 && p.at > before + secs(200)).count();
+    assert!(asked >= 90, "{asked} in 100 s");
 }
 
 /// Bad-input row 27: "flood": 32 announcements a second are accepted, and as many are remembered.

@@ -4,6 +4,7 @@ mod pair;
 
 mod acceptance;
 mod add_addr;
+mod after_fallback;
 mod api;
 mod blind_attacks;
 mod blocking;
@@ -54,6 +55,7 @@ mod signs_of_life;
 mod strangers;
 mod super_segments;
 mod syn_cookies;
+mod syn_data;
 mod syn_sent;
 mod tail;
 mod time_wait;

@@ -4,8 +4,9 @@ use crate::mp_join::join;
 use crate::pair::*;
 use core::net::{IpAddr, Ipv4Addr};
 use pathweave_proto::LocalAddress;
-use pathweave_proto::config::ConnectionConfig;
+use pathweave_proto::config::{ConnectionConfig, PathManager};
 use pathweave_proto::connection::PathMeta;
+use pathweave_units::Duration;
 use pathweave_wire::Flags;
 use pathweave_wire::mptcp::{AddressId, AddressIds, MpJoin, MptcpOption, ResetReason};
 
@@ -109,6 +110,48 @@ fn a_removal_of_an_unknown_address_is_ignored() {
     pair.run_for(secs(10));
     assert_eq!(pair.driver.io.log.len(), sent);
     assert_eq!(pair.usable(Client), 2);
+}
+
+/// Bad-input row 28, as a flood: each removal of an address makes us probe every subflow there. The probes have the limit
+/// of announcements.
+#[test]
+fn a_flood_of_removals_is_answered_as_seldom_as_one_of_announcements() {
+    let mut pair = Pair::new(&[10], ConnectionConfig { path_manager: PathManager::NDiffPorts(8), ..config() });
+    pair.connect_with_subflows(8);
+    pair.run_for(ms(500));
+    // Each is answered before the next one comes, or all come at once.
+    for apart in [ms(25), Duration::ZERO] {
+        pair.run_for(secs(2));
+        let (start, before) = (pair.now, pair.sent(Client).count());
+        let mut removals = 0;
+        while removals < 100 && pair.now.since(start) < ms(900) {
+            let mut forged = pair.forge(Server, 0);
+            forged.options.mptcp.push(MptcpOption::RemoveAddress { ids: AddressIds::one(AddressId(0)) });
+            pair.inject(Client, forged);
+            pair.run_for(apart);
+            removals += 1;
+        }
+        let sent = pair.sent(Client).count() - before;
+        assert!((8..=32).contains(&sent), "{sent} packets for {removals} removals");
+        assert_eq!(pair.usable(Client), 8);
+    }
+}
+
+/// A removal that is repeated before the answer to its probe can arrive does not count as another unanswered probe.
+#[test]
+fn a_removal_that_comes_three_times_at_once_ends_no_path_that_answers() {
+    let mut pair = Pair::new(&[10, 200], config());
+    pair.connect_with_subflows(2);
+    pair.run_for(ms(500));
+    for _ in 0..5 {
+        let mut forged = pair.forge(Server, 0);
+        forged.options.mptcp.push(MptcpOption::RemoveAddress { ids: AddressIds::one(AddressId(1)) });
+        pair.inject(Client, forged);
+    }
+    let probes = pair.sent(Client).filter(|p| p.at == pair.now && p.path == 1).count();
+    assert_eq!(probes, 1, "{}", pair.describe());
+    pair.run_for(secs(20));
+    assert_eq!((pair.usable(Client), pair.usable(Server)), (2, 2));
 }
 
 /// Bad-input row 28: "The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive on the path, and

@@ -3,8 +3,8 @@
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer, TcpConfig};
 use pathweave_proto::{ConnectionError, ConnectionEvent};
-use pathweave_wire::Payload;
 use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
+use pathweave_wire::{Payload, Segment};
 
 pub(crate) fn with_buffer(bytes: u64, mptcp: bool) -> ConnectionConfig {
     ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(bytes), mptcp, ..config() }
@@ -252,6 +252,54 @@ fn a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses() {
         pair.run_until_received(Server, 601_000, secs(60));
         assert_eq!((pair.the(Client).error(), pair.the(Server).error()), (None, None));
         assert!(pair.driver.io.log.iter().all(|p| !p.is_rst()));
+    }
+}
+
+/// Bad-input row 36: a window of 1 GiB shrinks to nothing while data is out. The data is sent again, and each
+/// retransmission is answered. The path is not dark, so it is not tried once a second: the window is probed "in the
+/// standard way" (RFC 9293 §3.8.6, MUST-35), more and more seldom.
+#[test]
+fn a_window_that_shrinks_to_nothing_while_data_is_out_is_probed_more_and_more_seldom() {
+    for delays in [&[10][..], &[10, 20]] {
+        for config in on_each_host(ConnectionConfig { send_buffer: 8 << 20, ..with_buffer(1 << 30, true) }) {
+            let host = config.host;
+            let mut pair = Pair::new(delays, config);
+            pair.connect();
+            pair.write(Client, 1000);
+            pair.run_for(secs(1));
+            // The peer acknowledges nothing more, and says that it has no room.
+            let last = pair.now;
+            pair.script(move |p| {
+                if p.from == Server && !p.is_syn() && p.at >= last {
+                    p.segment.window = 0;
+                }
+                if p.from == Client && p.is_data() && p.at >= last { Fate::Drop } else { Fate::Pass }
+            });
+            pair.write(Client, 3_000_000);
+            for _ in 0..600 {
+                pair.run_for(secs(1));
+                let repeated = pair.data(Client).next_back().is_some_and(|p| pair.now.since(p.at) < secs(1));
+                for path in 0..delays.len() {
+                    if repeated && pair.subflow(Server, path).usable {
+                        let mut answer = Segment { window: 0, ..pair.forge(Server, path) };
+                        let data_ack = Some(DataNumber::Long(pair.wire_dsn(Client, 1000)));
+                        answer.options.dss = Some(Dss { data_ack, mapping: None, data_fin: false });
+                        pair.inject(Client, answer);
+                    }
+                }
+            }
+            let from = pair.now - secs(300);
+            let repeats = pair.data(Client).filter(|p| p.at > from).count();
+            assert!(
+                (5..=60 * delays.len()).contains(&repeats),
+                "{repeats} in five minutes, {delays:?}, {host:?}\n{}",
+                pair.describe()
+            );
+            assert_eq!(pair.the(Client).error(), None);
+            // It opens again, and all comes.
+            pair.no_script();
+            pair.run_until_received(Server, 3_001_000, secs(120));
+        }
     }
 }
 
