@@ -54,8 +54,6 @@ pub(crate) fn default_connection() -> Connection {
         page: String::new(),
         path_mode: PathMode::Primary,
         host: HostModel::Rfc,
-        send_buffer_tuning: false,
-        timer_tick: Duration::ZERO,
         engine: ConnectionConfig {
             send_buffer: 16 << 20,
             receive_buffer: ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 },

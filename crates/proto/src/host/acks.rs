@@ -35,10 +35,10 @@ impl AckHost {
     pub(crate) fn new(host: &Host, longest_delay: Duration) -> Self {
         match host {
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) if linux.other_habits => AckHost::Linux(Box::new(LinuxAcks::new(longest_delay))),
+            Host::Linux => AckHost::Linux(Box::new(LinuxAcks::new(longest_delay))),
             #[cfg(feature = "host-mptcp-org")]
-            Host::MptcpOrg(_) => AckHost::Linux(Box::new(LinuxAcks::without_compression(longest_delay))),
-            _ => AckHost::Rfc,
+            Host::MptcpOrg => AckHost::Linux(Box::new(LinuxAcks::without_compression(longest_delay))),
+            Host::Rfc => AckHost::Rfc,
         }
     }
 

@@ -31,7 +31,9 @@ impl Written {
 /// What a host remembers of one connection's sending.
 #[derive(Debug)]
 pub(crate) enum ConnectionHost {
-    Rfc,
+    Rfc {
+        tunes: bool,
+    },
     #[cfg(feature = "host-linux")]
     Linux(Box<LinuxConnection>),
     #[cfg(feature = "host-mptcp-org")]
@@ -39,13 +41,14 @@ pub(crate) enum ConnectionHost {
 }
 
 impl ConnectionHost {
-    pub(crate) fn new(host: &Host) -> Self {
+    /// `tunes`: the send buffer follows the subflows' windows.
+    pub(crate) fn new(host: &Host, tunes: bool) -> Self {
         match host {
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) => ConnectionHost::Linux(Box::new(LinuxConnection::new(linux))),
+            Host::Linux => ConnectionHost::Linux(Box::new(LinuxConnection::new(tunes))),
             #[cfg(feature = "host-mptcp-org")]
-            Host::MptcpOrg(org) => ConnectionHost::MptcpOrg(MptcpOrgConnection::new(org)),
-            _ => ConnectionHost::Rfc,
+            Host::MptcpOrg => ConnectionHost::MptcpOrg(MptcpOrgConnection::new(tunes)),
+            Host::Rfc => ConnectionHost::Rfc { tunes },
         }
     }
 
@@ -54,7 +57,7 @@ impl ConnectionHost {
     #[inline]
     pub(crate) fn counts_memory(&self) -> bool {
         match self {
-            ConnectionHost::Rfc => false,
+            ConnectionHost::Rfc { tunes } => *tunes,
             #[cfg(feature = "host-linux")]
             ConnectionHost::Linux(linux) => linux.tunes,
             #[cfg(feature = "host-mptcp-org")]
@@ -63,31 +66,13 @@ impl ConnectionHost {
     }
 
     /// The send buffer in force, of at most `max` bytes. `subflows`: what their own are in sum.
-    pub(crate) fn send_buffer(&self, max: u64, mptcp: bool, subflows: impl FnOnce() -> u64) -> u64 {
+    pub(crate) fn send_buffer(&self, max: u64, mptcp: bool, subflows: u64) -> u64 {
         match self {
+            ConnectionHost::Rfc { .. } => subflows.min(max),
             #[cfg(feature = "host-linux")]
-            ConnectionHost::Linux(linux) if linux.tunes => linux.send_buffer(max, mptcp, subflows),
+            ConnectionHost::Linux(_) => LinuxConnection::send_buffer(mptcp, subflows),
             #[cfg(feature = "host-mptcp-org")]
             ConnectionHost::MptcpOrg(org) => org.send_buffer(max, subflows),
-            _ => max,
-        }
-    }
-
-    /// The application has set the size of the send buffer.
-    pub(crate) fn fix_send_buffer(&mut self) {
-        match self {
-            #[cfg(feature = "host-linux")]
-            ConnectionHost::Linux(linux) => linux.fixed = true,
-            _ => {}
-        }
-    }
-
-    /// It has.
-    pub(crate) fn send_buffer_is_fixed(&self) -> bool {
-        match self {
-            #[cfg(feature = "host-linux")]
-            ConnectionHost::Linux(linux) => linux.fixed,
-            _ => false,
         }
     }
 
@@ -190,7 +175,7 @@ impl ConnectionHost {
     pub(crate) fn delegates(&self, queues: bool) -> bool {
         match self {
             #[cfg(feature = "host-linux")]
-            ConnectionHost::Linux(linux) => linux.delegates && queues,
+            ConnectionHost::Linux(_) => queues,
             _ => false,
         }
     }
@@ -228,7 +213,7 @@ impl ConnectionHost {
     pub(crate) fn begin_acknowledgement(&mut self, subflow: SubflowId, queues: bool) {
         match self {
             #[cfg(feature = "host-linux")]
-            ConnectionHost::Linux(linux) if linux.delegates && queues => linux.delegation.acknowledging = Some(subflow),
+            ConnectionHost::Linux(linux) if queues => linux.delegation.acknowledging = Some(subflow),
             _ => {}
         }
     }

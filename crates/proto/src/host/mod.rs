@@ -18,6 +18,7 @@ pub mod mptcp_org;
 mod rfc;
 mod rtt;
 mod subflow;
+pub(crate) mod timer_wheel;
 mod window;
 
 pub(crate) use acks::{AckHost, Surroundings};
@@ -28,48 +29,19 @@ pub(crate) use subflow::Left;
 pub(crate) use subflow::{Sending, SubflowHost};
 pub(crate) use window::{Arrived, Room, WindowHost, WindowSetting};
 
-#[cfg(feature = "host-linux")]
-use linux::LinuxHost;
-#[cfg(feature = "host-mptcp-org")]
-use mptcp_org::MptcpOrgHost;
-use pathweave_units::{Duration, Instant};
-
 /// Whose habits an endpoint has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Host {
-    /// Nobody's: what the RFCs say.
+    /// The plain host follows the RFCs.
     #[default]
     Rfc,
-    /// A Linux kernel's.
+    /// A Linux kernel. Receive windows are shares of the kernel's memory. Segments leave in bursts, some of which wait for the
+    /// next acknowledgement. What a scheduler queues on another subflow than the one that is being acknowledged waits for the
+    /// end of the instant. Acknowledgements are compressed, and their delay adapts. The variance of round trips, the slack of
+    /// timers and the window after an idle time are the kernel's.
     #[cfg(feature = "host-linux")]
-    Linux(LinuxHost),
-    /// An mptcp.org kernel's.
+    Linux,
+    /// An mptcp.org kernel.
     #[cfg(feature = "host-mptcp-org")]
-    MptcpOrg(MptcpOrgHost),
-}
-
-impl Host {
-    /// The send buffer follows the subflows' windows, and its memory is counted.
-    #[inline]
-    pub fn tunes_send_buffer(&self) -> bool {
-        match self {
-            #[cfg(feature = "host-linux")]
-            Host::Linux(linux) => linux.send_buffer_tuning,
-            #[cfg(feature = "host-mptcp-org")]
-            Host::MptcpOrg(org) => org.send_buffer_tuning,
-            _ => false,
-        }
-    }
-
-    /// When a timer fires that is set now for `wait`.
-    #[inline]
-    pub(crate) fn expiry(&self, now: Instant, wait: Duration) -> Instant {
-        match self {
-            #[cfg(feature = "host-linux")]
-            Host::Linux(linux) => linux::time::expiry(linux.timer_tick, now, wait),
-            #[cfg(feature = "host-mptcp-org")]
-            Host::MptcpOrg(org) => linux::time::expiry(org.timer_tick, now, wait),
-            _ => now + wait,
-        }
-    }
+    MptcpOrg,
 }

@@ -21,10 +21,10 @@ impl RttHost {
     pub(crate) fn new(host: &Host) -> Self {
         match host {
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) if linux.other_habits => RttHost::Linux(MeanDeviation::default()),
+            Host::Linux => RttHost::Linux(MeanDeviation::default()),
             #[cfg(feature = "host-mptcp-org")]
-            Host::MptcpOrg(_) => RttHost::Linux(MeanDeviation::default()),
-            _ => RttHost::Rfc(Duration::ZERO),
+            Host::MptcpOrg => RttHost::Linux(MeanDeviation::default()),
+            Host::Rfc => RttHost::Rfc(Duration::ZERO),
         }
     }
 

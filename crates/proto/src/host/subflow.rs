@@ -58,24 +58,14 @@ pub(crate) enum SubflowHost {
 }
 
 impl SubflowHost {
-    /// `cwnd`: the initial window; `mss`: data bytes of a full segment.
-    pub(crate) fn new(host: &Host, cwnd: u32, mss: u32) -> Self {
+    /// `tunes`: the send buffer grows with the window; `cwnd`: the initial window; `mss`: data bytes of a full segment.
+    pub(crate) fn new(host: &Host, tunes: bool, cwnd: u32, mss: u32) -> Self {
         match host {
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) => SubflowHost::Linux(Box::new(LinuxSubflow::new(linux, cwnd, mss))),
+            Host::Linux => SubflowHost::Linux(Box::new(LinuxSubflow::new(tunes, cwnd, mss))),
             #[cfg(feature = "host-mptcp-org")]
-            Host::MptcpOrg(org) => SubflowHost::Linux(Box::new(LinuxSubflow::of_mptcp_org(org, cwnd, mss))),
-            _ => SubflowHost::Rfc(RfcSubflow::new(cwnd, mss)),
-        }
-    }
-
-    /// When a timer fires that is set now for `wait`.
-    #[inline]
-    pub(crate) fn expiry(&self, now: Instant, wait: Duration) -> Instant {
-        match self {
-            SubflowHost::Rfc(_) => now + wait,
-            #[cfg(feature = "host-linux")]
-            SubflowHost::Linux(linux) => time::expiry(linux.timer_tick, now, wait),
+            Host::MptcpOrg => SubflowHost::Linux(Box::new(LinuxSubflow::of_mptcp_org(tunes, cwnd, mss))),
+            Host::Rfc => SubflowHost::Rfc(RfcSubflow::new(cwnd, mss)),
         }
     }
 

@@ -69,10 +69,10 @@ impl WindowHost {
     pub(crate) fn new(host: &Host, setting: &WindowSetting) -> Self {
         match host {
             #[cfg(feature = "host-linux")]
-            Host::Linux(linux) if linux.other_habits => WindowHost::Linux(Box::new(Shares::new(setting))),
+            Host::Linux => WindowHost::Linux(Box::new(Shares::new(setting))),
             #[cfg(feature = "host-mptcp-org")]
-            Host::MptcpOrg(_) => WindowHost::MptcpOrg,
-            _ => WindowHost::Rfc,
+            Host::MptcpOrg => WindowHost::MptcpOrg,
+            Host::Rfc => WindowHost::Rfc,
         }
     }
 

@@ -372,7 +372,7 @@ impl Tcp {
             taken,
             readable,
         };
-        self.receiver.decide_ack(now, window, &around, &self.config, &self.host);
+        self.receiver.decide_ack(now, window, &around, &self.config);
     }
     /// An acknowledgement goes out now or at this time at the latest.
     pub(crate) fn acknowledges_by(&self, at: Instant) -> bool {

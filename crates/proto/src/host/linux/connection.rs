@@ -12,7 +12,6 @@
 //! pushed to when all packets of the instant have been taken (`mptcp_subflow_delegate`): how much it gets is decided by the window then.
 //! Until that time nobody else is picked, and an acknowledgement of the picked subflow pushes at once.
 
-use super::LinuxHost;
 use crate::host::Written;
 use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::Instant;
@@ -26,10 +25,6 @@ const LEAST_SEND_BUFFER: u64 = 4096;
 pub(crate) struct LinuxConnection {
     /// The send buffer follows the subflows' windows.
     pub(crate) tunes: bool,
-    /// The application has set its size.
-    pub(crate) fixed: bool,
-    /// Grants wait for the end of an instant.
-    pub(crate) delegates: bool,
     pub(crate) fragments: Fragments,
     pub(crate) delegation: Delegation,
     /// A writer that found no room has had what there was sent, and looks once more before it waits: for any room, not for a
@@ -38,11 +33,9 @@ pub(crate) struct LinuxConnection {
 }
 
 impl LinuxConnection {
-    pub(crate) fn new(host: &LinuxHost) -> Self {
+    pub(crate) fn new(tunes: bool) -> Self {
         LinuxConnection {
-            tunes: host.send_buffer_tuning,
-            fixed: false,
-            delegates: host.other_habits,
+            tunes,
             fragments: Fragments::default(),
             delegation: Delegation::default(),
             writer_looks_again: false,
@@ -55,12 +48,7 @@ impl LinuxConnection {
         self.delegation.waiting.shrink_to_fit();
     }
 
-    /// At most `max` bytes, which it is where the application has set that.
-    pub(crate) fn send_buffer(&self, max: u64, mptcp: bool, subflows: impl FnOnce() -> u64) -> u64 {
-        if self.fixed {
-            return max;
-        }
-        let subflows = subflows();
+    pub(crate) fn send_buffer(mptcp: bool, subflows: u64) -> u64 {
         if mptcp { subflows + LEAST_SEND_BUFFER } else { subflows }
     }
 

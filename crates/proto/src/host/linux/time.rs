@@ -1,12 +1,11 @@
-//! What a kernel does by the clock: its variance of round trips, its timer wheel, and the window after an idle time.
+//! What a kernel does by the clock: its variance of round trips, and the window after an idle time.
 //!
 //! The variance refines Jacobson's estimator (`tcp_rtt_estimator`): it rises at once with the largest deviation of a round and falls by a
-//! quarter of the difference at the end of each round, and a sample below the average counts an eighth towards it. Timers fire on a clock
-//! with ticks, late ones on coarser steps (`calc_wheel_index`). After an idle time the window is halved for each timeout that passed (RFC
-//! 2861, `tcp_cwnd_restart`).
+//! quarter of the difference at the end of each round, and a sample below the average counts an eighth towards it. After an idle time
+//! the window is halved for each timeout that passed (RFC 2861, `tcp_cwnd_restart`).
 
 use crate::congestion::Window;
-use pathweave_units::{Duration, Instant};
+use pathweave_units::Duration;
 
 /// The mean deviation, and the largest of a round.
 #[derive(Clone, Debug, Default)]
@@ -76,23 +75,6 @@ pub(crate) fn halve(window: &mut Window, least: u32, (idle, rto): (Duration, Dur
 /// The least wait of a timer of RACK and TLP (`TCP_TIMEOUT_MIN`), which the kernel adds: two ticks.
 pub(crate) const SLACK: Duration = Duration::from_millis(2);
 
-/// When a timer fires that is set now for `wait`: a tick after its time, and on a coarser step, 8, 64, 512, ... ticks, from 63
-/// of those of the level before on. A `tick` of zero is an exact clock.
-#[inline(never)]
-pub(crate) fn expiry(tick: Duration, now: Instant, wait: Duration) -> Instant {
-    let tick = tick.as_nanos();
-    if tick == 0 {
-        return now + wait;
-    }
-    let ticks = wait.as_nanos().div_ceil(tick);
-    let (mut step, mut reach) = (1, 63);
-    while ticks >= reach && step < 1 << 24 {
-        (step, reach) = (step * 8, reach * 8);
-    }
-    let due = (now.as_nanos() / tick).saturating_add(ticks);
-    Instant::from_nanos((due / step + 1).saturating_mul(step).saturating_mul(tick))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,24 +105,5 @@ mod tests {
         assert_eq!(window, Window { cwnd: 25, ssthresh: 75 });
         halve(&mut window, 10, (ms(2000), ms(200)), 1);
         assert_eq!(window, Window { cwnd: 10, ssthresh: 75 });
-    }
-
-    /// `docs/notes/` and the kernel's source: a tick late at least, on steps of 8 ticks from 63 ticks on, of 64 from 504 on.
-    #[test]
-    fn timers_fire_a_tick_late_and_long_ones_on_coarser_steps() {
-        let ms = Duration::from_millis;
-        let at = |now: u64, wait: u64| expiry(ms(1), Instant::ZERO + ms(now), ms(wait)).since(Instant::ZERO);
-        assert_eq!(at(0, 1), ms(2));
-        assert_eq!(at(5, 62), ms(68));
-        assert_eq!(at(0, 63), ms(64));
-        assert_eq!(at(1, 200), ms(208));
-        assert_eq!(at(0, 504), ms(512));
-        assert_eq!(at(0, 1000), ms(1024));
-    }
-
-    #[test]
-    fn without_a_tick_timers_are_exact() {
-        let now = Instant::from_nanos(17);
-        assert_eq!(expiry(Duration::ZERO, now, Duration::from_micros(5)), now + Duration::from_micros(5));
     }
 }

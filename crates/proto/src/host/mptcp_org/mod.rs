@@ -13,23 +13,6 @@
 pub(crate) mod penalisation;
 
 use super::Written;
-use pathweave_units::Duration;
-
-/// Settings of an mptcp.org kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MptcpOrgHost {
-    /// The send buffer begins small and follows the subflows' windows, up to `send_buffer`; else it is that large from the start.
-    pub send_buffer_tuning: bool,
-    /// The step of the clock that timers run on; zero: timers are exact.
-    pub timer_tick: Duration,
-}
-
-impl Default for MptcpOrgHost {
-    /// A send buffer that is fixed, and a clock of 1000 ticks a second.
-    fn default() -> Self {
-        MptcpOrgHost { send_buffer_tuning: false, timer_tick: Duration::from_millis(1) }
-    }
-}
 
 /// What the kernel remembers of one connection's sending.
 #[derive(Debug)]
@@ -38,13 +21,13 @@ pub(crate) struct MptcpOrgConnection {
 }
 
 impl MptcpOrgConnection {
-    pub(crate) fn new(host: &MptcpOrgHost) -> Self {
-        MptcpOrgConnection { tunes: host.send_buffer_tuning }
+    pub(crate) fn new(tunes: bool) -> Self {
+        MptcpOrgConnection { tunes }
     }
 
     /// The subflows' send buffers together (`mptcp_update_sndbuf`), which are bytes of memory, at most `max`.
-    pub(crate) fn send_buffer(&self, max: u64, subflows: impl FnOnce() -> u64) -> u64 {
-        if self.tunes { (subflows() / SHARES).min(max) } else { max }
+    pub(crate) fn send_buffer(&self, max: u64, subflows: u64) -> u64 {
+        if self.tunes { (subflows / SHARES).min(max) } else { max }
     }
 
     pub(crate) fn send_memory(written: &Written) -> u64 {
@@ -134,10 +117,9 @@ mod tests {
 
     #[test]
     fn with_tuning_the_send_buffer_is_what_the_subflows_have_together() {
-        let host = |send_buffer_tuning| MptcpOrgHost { send_buffer_tuning, timer_tick: Duration::ZERO };
-        let tuned = MptcpOrgConnection::new(&host(true));
-        assert_eq!((tuned.send_buffer(1000, || 700), tuned.send_buffer(300, || 700)), (350, 300));
-        assert_eq!(MptcpOrgConnection::new(&host(false)).send_buffer(1000, || 700), 1000);
+        let tuned = MptcpOrgConnection::new(true);
+        assert_eq!((tuned.send_buffer(1000, 700), tuned.send_buffer(300, 700)), (350, 300));
+        assert_eq!(MptcpOrgConnection::new(false).send_buffer(1000, 700), 1000);
     }
 
     #[test]
