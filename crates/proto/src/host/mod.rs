@@ -1,20 +1,48 @@
-//! What a host does beyond what the RFCs ask for.
+//! What a host decides where the RFCs leave a choice, and what kernels do otherwise.
 //!
-//! The engine is the same on every host. A kernel adds habits of its own: how it counts memory, when it looks at its timers,
-//! which segments leave together. They stand here, one folder for each host, and the engine asks them at few places:
-//! [`Host`] is the setting, `SubflowHost` and `AckHost` are asked by a subflow that sends and by one that receives,
-//! `ConnectionHost` by the sending and `WindowHost` by the receiving half of a connection. Each of the four is an enum with one
-//! variant for each host.
+//! The engine is the same on every host. It asks five kinds of rules, each of which is a trait: `SubflowRules` (the sending
+//! half of a subflow), `AckRules` (its receiving half), `RttRules` (its round trips), `ConnectionRules` (the sending half of
+//! a connection) and `WindowRules` (its receiving half). The default methods are the rules of the plain host, which follows
+//! the RFCs and decides the rest as simply as it can be decided.
+//!
+//! A kernel is a folder here, a `mod` line and a line in `hosts!`. Its `HostRules` say which type has its rules of each kind;
+//! that type overrides what the kernel does otherwise.
 
 // What only a host asks for is left over without that host.
 #![cfg_attr(not(all(feature = "host-linux", feature = "host-mptcp-org")), allow(dead_code, unused_variables))]
 
+#[macro_use]
+mod dispatch;
+
+/// All hosts: passes the list, after which come its other arguments, to a macro. Each line has the variant of [`Host`] and
+/// the type whose `HostRules` it follows. The first one is the plain host.
+macro_rules! hosts {
+    ($macro:ident!($($arguments:tt)*)) => {
+        $macro! {
+            [
+                /// The plain host follows the RFCs.
+                Rfc = $crate::host::rfc::Rfc;
+                /// A Linux kernel. Receive windows are shares of the kernel's memory. Segments leave in bursts, some of which
+                /// wait for the next acknowledgement. What a scheduler queues on another subflow than the one that is being
+                /// acknowledged waits for the end of the instant. Acknowledgements are compressed, and their delay adapts. The
+                /// variance of round trips, the slack of timers and the window after an idle time are the kernel's.
+                #[cfg(feature = "host-linux")]
+                Linux = $crate::host::linux::Linux;
+                /// The out-of-tree kernel of mptcp.org, with which most papers measured.
+                #[cfg(feature = "host-mptcp-org")]
+                MptcpOrg = $crate::host::mptcp_org::MptcpOrg;
+            ],
+            $($arguments)*
+        }
+    };
+}
+
 mod acks;
 mod connection;
 #[cfg(feature = "host-linux")]
-pub mod linux;
+mod linux;
 #[cfg(feature = "host-mptcp-org")]
-pub mod mptcp_org;
+pub(crate) mod mptcp_org;
 mod rfc;
 mod rtt;
 mod subflow;
@@ -29,19 +57,31 @@ pub(crate) use subflow::Left;
 pub(crate) use subflow::{Sending, SubflowHost};
 pub(crate) use window::{Arrived, Room, WindowHost, WindowSetting};
 
-/// Whose habits an endpoint has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Host {
-    /// The plain host follows the RFCs.
-    #[default]
-    Rfc,
-    /// A Linux kernel. Receive windows are shares of the kernel's memory. Segments leave in bursts, some of which wait for the
-    /// next acknowledgement. What a scheduler queues on another subflow than the one that is being acknowledged waits for the
-    /// end of the instant. Acknowledgements are compressed, and their delay adapts. The variance of round trips, the slack of
-    /// timers and the window after an idle time are the kernel's.
-    #[cfg(feature = "host-linux")]
-    Linux,
-    /// An mptcp.org kernel.
-    #[cfg(feature = "host-mptcp-org")]
-    MptcpOrg,
+use rtt::RttRules;
+
+macro_rules! variants_of_host {
+    (
+        [
+            $(#[doc = $about_plain:literal])* $plain:ident = $_0:path;
+            $($(#[doc = $about:literal])* #[cfg($($when:tt)*)] $host:ident = $_1:path;)*
+        ],
+    ) => {
+        /// Which host's rules a connection follows.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub enum Host {
+            $(#[doc = $about_plain])*
+            #[default]
+            $plain,
+            $($(#[doc = $about])* #[cfg($($when)*)] $host,)*
+        }
+    };
+}
+hosts!(variants_of_host!());
+
+/// The rules that a host follows: a type for each kind. A host that has none of its own of a kind takes those of [`rfc`].
+pub(crate) trait HostRules {
+    /// How one subflow's round trips make its timeout.
+    type Rtt: RttRules;
+
+    fn rtt() -> Self::Rtt;
 }

@@ -1,5 +1,7 @@
-//! The plain host: what a host must decide where the RFCs leave it open, as simply as it can be decided.
+//! The plain host: the default rules, and what each host must decide for itself, as simply as it can be decided.
 
+use super::HostRules;
+use super::rtt::RttRules;
 use super::window::Room;
 use pathweave_units::Duration;
 
@@ -8,6 +10,50 @@ const WINDOWS: u64 = 2;
 /// RFC 9002 §7.7: "Using a value for "N" that is small, but at least 1 (for example, 1.25) ensures that variations in RTT do
 /// not result in underutilization of the congestion window."
 const PACING_FACTOR: f64 = 1.25;
+
+/// The plain host.
+pub(crate) struct Rfc;
+
+impl HostRules for Rfc {
+    type Rtt = RfcRtt;
+
+    fn rtt() -> RfcRtt {
+        RfcRtt::default()
+    }
+}
+
+/// RTTVAR.
+#[derive(Debug, Default)]
+pub(crate) struct RfcRtt(Duration);
+
+impl RttRules for RfcRtt {
+    //= RFC 6298 §2.2: "RTTVAR <- R/2"
+    //= tests: rfc::the_variance_is_that_of_rfc_6298
+    fn first(&mut self, rtt: Duration, _nxt: u64, _least: Duration) {
+        self.0 = rtt.div(2);
+    }
+
+    //= RFC 6298 §2.3: "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|"
+    //= tests: rfc::the_variance_is_that_of_rfc_6298
+    #[inline]
+    fn sample(&mut self, srtt: Duration, rtt: Duration, _una: u64, _nxt: u64, _least: Duration) {
+        let deviation = srtt.as_nanos().abs_diff(rtt.as_nanos());
+        let old = self.0.as_nanos();
+        self.0 = Duration::from_nanos(old - old / 4 + deviation / 4);
+    }
+
+    #[inline]
+    fn variance(&self) -> Duration {
+        self.0
+    }
+
+    //= RFC 6298 §2.3: "RTO <- SRTT + max (G, K*RTTVAR)"
+    //= tests: rfc::the_variance_is_that_of_rfc_6298
+    #[inline]
+    fn margin(&self) -> Duration {
+        self.0.saturating_mul(4)
+    }
+}
 
 /// What the plain host remembers of one subflow.
 #[derive(Debug)]
@@ -124,5 +170,17 @@ mod tests {
         assert_eq!(subflow.pacing_rate(), 0.0);
         subflow.update_pacing(20, Some(Duration::from_millis(100)));
         assert!((subflow.pacing_rate() * 0.08 - 20_000.0).abs() < 1e-6);
+    }
+    #[test]
+    fn the_variance_is_that_of_rfc_6298() {
+        let ms = Duration::from_millis;
+        let mut rtt = RfcRtt::default();
+        rtt.first(ms(80), 1, ms(200));
+        assert_eq!((rtt.variance(), rtt.margin()), (ms(40), ms(160)));
+        // 3/4 · 40 + 1/4 · 20, whichever way the sample lies.
+        rtt.sample(ms(80), ms(100), 1, 2, ms(200));
+        assert_eq!(rtt.variance(), ms(35));
+        rtt.sample(ms(80), ms(60), 2, 3, ms(200));
+        assert_eq!(rtt.variance(), Duration::from_micros(31_250));
     }
 }

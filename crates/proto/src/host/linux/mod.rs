@@ -9,9 +9,22 @@ pub(crate) mod window;
 
 pub(crate) use connection::LinuxConnection;
 
+use super::HostRules;
 use super::rfc::RfcSubflow;
 use send_memory::SendMemory;
+use time::MeanDeviation;
 use tso::Bursts;
+
+/// Linux 6.12.
+pub(crate) struct Linux;
+
+impl HostRules for Linux {
+    type Rtt = MeanDeviation;
+
+    fn rtt() -> MeanDeviation {
+        MeanDeviation::default()
+    }
+}
 
 /// What the kernel remembers of one subflow.
 #[derive(Debug)]

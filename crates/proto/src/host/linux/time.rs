@@ -5,10 +5,11 @@
 //! the window is halved for each timeout that passed (RFC 2861, `tcp_cwnd_restart`).
 
 use crate::congestion::Window;
+use crate::host::rtt::RttRules;
 use pathweave_units::Duration;
 
 /// The mean deviation, and the largest of a round.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct MeanDeviation {
     mean: Duration,
     /// These two are four times a mean deviation.
@@ -17,8 +18,8 @@ pub(crate) struct MeanDeviation {
     round_end: u64,
 }
 
-impl MeanDeviation {
-    pub(crate) fn first(&mut self, rtt: Duration, nxt: u64, least: Duration) {
+impl RttRules for MeanDeviation {
+    fn first(&mut self, rtt: Duration, nxt: u64, least: Duration) {
         self.mean = rtt.div(2);
         self.margin = rtt.saturating_mul(2).max(least);
         self.round_max = self.margin;
@@ -26,7 +27,7 @@ impl MeanDeviation {
     }
 
     #[inline(never)]
-    pub(crate) fn sample(&mut self, srtt: Duration, rtt: Duration, (una, nxt): (u64, u64), least: Duration) {
+    fn sample(&mut self, srtt: Duration, rtt: Duration, una: u64, nxt: u64, least: Duration) {
         let (s, r) = (srtt.as_nanos(), rtt.as_nanos());
         let (deviation, mean) = (r.abs_diff(s), self.mean.as_nanos());
         // The kernel keeps four times the mean deviation; here `mean` is the plain mean.
@@ -50,12 +51,29 @@ impl MeanDeviation {
         }
     }
 
-    pub(crate) fn mean(&self) -> Duration {
+    fn variance(&self) -> Duration {
         self.mean
     }
 
-    pub(crate) fn margin(&self) -> Duration {
+    fn margin(&self) -> Duration {
         self.margin
+    }
+
+    fn after_late_opening(&self, before: Duration) -> Duration {
+        before
+    }
+
+    /// The kernel tells it by the shortest round trip alone.
+    fn tells_by_echoes(&self) -> bool {
+        false
+    }
+
+    fn probes_unmeasured(&self) -> bool {
+        true
+    }
+
+    fn measures_sacked(&self) -> bool {
+        true
     }
 }
 
@@ -85,15 +103,15 @@ mod tests {
         let mut deviation = MeanDeviation::default();
         deviation.first(ms(50), 10, ms(200));
         for i in 1..100 {
-            deviation.sample(ms(50), ms(50), (i, i + 10), ms(200));
+            deviation.sample(ms(50), ms(50), i, i + 10, ms(200));
         }
         assert_eq!(deviation.margin(), ms(200));
-        deviation.sample(ms(50), ms(850), (100, 110), ms(200));
+        deviation.sample(ms(50), ms(850), 100, 110, ms(200));
         let raised = deviation.margin();
         assert!(raised >= ms(800), "{raised}");
         // The round of the jump ends, then one without any deviation.
-        deviation.sample(ms(50), ms(50), (111, 121), ms(200));
-        deviation.sample(ms(50), ms(50), (122, 132), ms(200));
+        deviation.sample(ms(50), ms(50), 111, 121, ms(200));
+        deviation.sample(ms(50), ms(50), 122, 132, ms(200));
         assert!(deviation.margin() < raised && deviation.margin() >= raised.div(2), "{}", deviation.margin());
     }
 

@@ -12,7 +12,19 @@
 
 pub(crate) mod penalisation;
 
-use super::Written;
+use super::linux::time::MeanDeviation;
+use super::{HostRules, Written};
+
+/// The kernel of mptcp.org.
+pub(crate) struct MptcpOrg;
+
+impl HostRules for MptcpOrg {
+    type Rtt = MeanDeviation;
+
+    fn rtt() -> MeanDeviation {
+        MeanDeviation::default()
+    }
+}
 
 /// What the kernel remembers of one connection's sending.
 #[derive(Debug)]
