@@ -57,6 +57,8 @@ pub(crate) use subflow::Left;
 pub(crate) use subflow::{Sending, SubflowHost};
 pub(crate) use window::{Arrived, Room, WindowHost, WindowSetting};
 
+use acks::AckRules;
+use pathweave_units::Duration;
 use rtt::RttRules;
 
 macro_rules! variants_of_host {
@@ -80,8 +82,12 @@ hosts!(variants_of_host!());
 
 /// The rules that a host follows: a type for each kind. A host that has none of its own of a kind takes those of [`rfc`].
 pub(crate) trait HostRules {
+    /// When one subflow acknowledges.
+    type Acks: AckRules;
     /// How one subflow's round trips make its timeout.
     type Rtt: RttRules;
 
+    /// `longest_delay`: of an acknowledgement.
+    fn acks(longest_delay: Duration) -> Self::Acks;
     fn rtt() -> Self::Rtt;
 }

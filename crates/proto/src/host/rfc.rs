@@ -1,6 +1,7 @@
 //! The plain host: the default rules, and what each host must decide for itself, as simply as it can be decided.
 
 use super::HostRules;
+use super::acks::AckRules;
 use super::rtt::RttRules;
 use super::window::Room;
 use pathweave_units::Duration;
@@ -15,12 +16,22 @@ const PACING_FACTOR: f64 = 1.25;
 pub(crate) struct Rfc;
 
 impl HostRules for Rfc {
+    type Acks = RfcAcks;
     type Rtt = RfcRtt;
 
+    fn acks(_longest_delay: Duration) -> RfcAcks {
+        RfcAcks
+    }
     fn rtt() -> RfcRtt {
         RfcRtt::default()
     }
 }
+
+/// The rules of the RFCs, and no memory.
+#[derive(Debug)]
+pub(crate) struct RfcAcks;
+
+impl AckRules for RfcAcks {}
 
 /// RTTVAR.
 #[derive(Debug, Default)]

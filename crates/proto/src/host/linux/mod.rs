@@ -11,6 +11,8 @@ pub(crate) use connection::LinuxConnection;
 
 use super::HostRules;
 use super::rfc::RfcSubflow;
+use acks::LinuxAcks;
+use pathweave_units::Duration;
 use send_memory::SendMemory;
 use time::MeanDeviation;
 use tso::Bursts;
@@ -19,8 +21,12 @@ use tso::Bursts;
 pub(crate) struct Linux;
 
 impl HostRules for Linux {
+    type Acks = LinuxAcks;
     type Rtt = MeanDeviation;
 
+    fn acks(longest_delay: Duration) -> LinuxAcks {
+        LinuxAcks::new(longest_delay, true)
+    }
     fn rtt() -> MeanDeviation {
         MeanDeviation::default()
     }

@@ -12,15 +12,21 @@
 
 pub(crate) mod penalisation;
 
+use super::linux::acks::LinuxAcks;
 use super::linux::time::MeanDeviation;
 use super::{HostRules, Written};
+use pathweave_units::Duration;
 
 /// The kernel of mptcp.org.
 pub(crate) struct MptcpOrg;
 
 impl HostRules for MptcpOrg {
+    type Acks = LinuxAcks;
     type Rtt = MeanDeviation;
 
+    fn acks(longest_delay: Duration) -> LinuxAcks {
+        LinuxAcks::new(longest_delay, false)
+    }
     fn rtt() -> MeanDeviation {
         MeanDeviation::default()
     }
