@@ -60,6 +60,7 @@ pub(crate) use window::{Arrived, Room, WindowHost, WindowSetting};
 use acks::AckRules;
 use pathweave_units::Duration;
 use rtt::RttRules;
+use window::WindowRules;
 
 macro_rules! variants_of_host {
     (
@@ -86,8 +87,11 @@ pub(crate) trait HostRules {
     type Acks: AckRules;
     /// How one subflow's round trips make its timeout.
     type Rtt: RttRules;
+    /// How a connection makes the window that it offers.
+    type Window: WindowRules;
 
     /// `longest_delay`: of an acknowledgement.
     fn acks(longest_delay: Duration) -> Self::Acks;
     fn rtt() -> Self::Rtt;
+    fn window(setting: &WindowSetting) -> Self::Window;
 }

@@ -3,7 +3,7 @@
 use super::HostRules;
 use super::acks::AckRules;
 use super::rtt::RttRules;
-use super::window::Room;
+use super::window::{Room, WindowRules, WindowSetting};
 use pathweave_units::Duration;
 
 /// A subflow's queue takes this many of the largest windows so far: one that is out and one behind it.
@@ -18,12 +18,16 @@ pub(crate) struct Rfc;
 impl HostRules for Rfc {
     type Acks = RfcAcks;
     type Rtt = RfcRtt;
+    type Window = RfcWindow;
 
     fn acks(_longest_delay: Duration) -> RfcAcks {
         RfcAcks
     }
     fn rtt() -> RfcRtt {
         RfcRtt::default()
+    }
+    fn window(_setting: &WindowSetting) -> RfcWindow {
+        RfcWindow
     }
 }
 
@@ -32,6 +36,12 @@ impl HostRules for Rfc {
 pub(crate) struct RfcAcks;
 
 impl AckRules for RfcAcks {}
+
+/// The rules of the RFCs, and no memory.
+#[derive(Debug)]
+pub(crate) struct RfcWindow;
+
+impl WindowRules for RfcWindow {}
 
 /// RTTVAR.
 #[derive(Debug, Default)]
@@ -120,7 +130,7 @@ fn least_step(buffer: u64, largest_segment: u64) -> u64 {
 
 /// The window that could be offered: all that is free, or what is left of the window offered last where that is not a step less.
 #[inline]
-pub(crate) fn window(room: &Room) -> u64 {
+pub(super) fn window(room: &Room) -> u64 {
     let free = room.buffer.saturating_sub(room.occupied).min(room.limit).next_multiple_of(room.step);
     // Less than one step of the window scale reads as no window. Where nothing is left to be read, nothing else would open it.
     let closed_for_good = room.occupied == 0 && room.offered < room.step;
@@ -131,7 +141,7 @@ pub(crate) fn window(room: &Room) -> u64 {
 /// Whether the peer is told at once that the window is `possible`, where it has `left` of the last one. The RFCs leave it open.
 /// A segment of its own is worth it where the peer cannot send a full segment and now could, or where the window moves by half
 /// of the buffer; all else goes with the next acknowledgement of data.
-pub(crate) fn tells(buffer: u64, largest_segment: u64, left: u64, possible: u64) -> bool {
+pub(super) fn tells(buffer: u64, largest_segment: u64, left: u64, possible: u64) -> bool {
     let step = least_step(buffer, largest_segment);
     let more = possible.saturating_sub(left);
     more >= step && (left < step || more >= buffer / 2)

@@ -10,12 +10,14 @@ pub(crate) mod window;
 pub(crate) use connection::LinuxConnection;
 
 use super::HostRules;
+use super::WindowSetting;
 use super::rfc::RfcSubflow;
 use acks::LinuxAcks;
 use pathweave_units::Duration;
 use send_memory::SendMemory;
 use time::MeanDeviation;
 use tso::Bursts;
+use window::Shares;
 
 /// Linux 6.12.
 pub(crate) struct Linux;
@@ -23,12 +25,16 @@ pub(crate) struct Linux;
 impl HostRules for Linux {
     type Acks = LinuxAcks;
     type Rtt = MeanDeviation;
+    type Window = Shares;
 
     fn acks(longest_delay: Duration) -> LinuxAcks {
         LinuxAcks::new(longest_delay, true)
     }
     fn rtt() -> MeanDeviation {
         MeanDeviation::default()
+    }
+    fn window(setting: &WindowSetting) -> Shares {
+        Shares::new(setting)
     }
 }
 

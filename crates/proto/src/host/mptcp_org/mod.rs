@@ -14,7 +14,10 @@ pub(crate) mod penalisation;
 
 use super::linux::acks::LinuxAcks;
 use super::linux::time::MeanDeviation;
+use super::linux::window;
+use super::window::WindowRules;
 use super::{HostRules, Written};
+use super::{Room, WindowSetting};
 use pathweave_units::Duration;
 
 /// The kernel of mptcp.org.
@@ -23,12 +26,16 @@ pub(crate) struct MptcpOrg;
 impl HostRules for MptcpOrg {
     type Acks = LinuxAcks;
     type Rtt = MeanDeviation;
+    type Window = MptcpOrgWindow;
 
     fn acks(longest_delay: Duration) -> LinuxAcks {
         LinuxAcks::new(longest_delay, false)
     }
     fn rtt() -> MeanDeviation {
         MeanDeviation::default()
+    }
+    fn window(_setting: &WindowSetting) -> MptcpOrgWindow {
+        MptcpOrgWindow
     }
 }
 
@@ -67,6 +74,40 @@ impl MptcpOrgConnection {
     pub(crate) fn buffer_is_full(written: &Written, limit: u64) -> Option<bool> {
         let memory = Self::send_memory(written);
         (3 * memory > 2 * limit).then_some(memory >= limit)
+    }
+}
+
+/// Half of the memory is offered, of which each segment takes a whole buffer.
+#[derive(Debug)]
+pub(crate) struct MptcpOrgWindow;
+
+impl WindowRules for MptcpOrgWindow {
+    #[inline(never)]
+    fn possible(&self, room: &Room) -> u64 {
+        window::possible(room, room.buffer, room.buffer.saturating_sub(room.occupied))
+    }
+
+    fn ends_quick_acks(&self, buffer: u64, occupied: u64) -> bool {
+        buffer.saturating_sub(occupied) < buffer / 2
+    }
+
+    #[inline]
+    fn is_news(&self, told: u64, possible: impl FnOnce() -> u64, mptcp: bool) -> bool {
+        window::is_news(told, possible(), mptcp)
+    }
+
+    fn tells(&self, buffer: u64, _largest_segment: u64, left: u64, possible: u64) -> bool {
+        window::tells(buffer, left, possible)
+    }
+
+    #[inline]
+    fn occupied(&self, _buffer: u64, bytes: u64, held: u64, mptcp: bool) -> u64 {
+        taken(bytes + held, mptcp)
+    }
+
+    #[inline]
+    fn waits_for_rest(&self) -> bool {
+        false
     }
 }
 
