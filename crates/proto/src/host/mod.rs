@@ -52,14 +52,13 @@ mod window;
 pub(crate) use acks::{AckHost, Surroundings};
 pub(crate) use connection::{ConnectionHost, Written};
 pub(crate) use rtt::RttHost;
-#[cfg(feature = "host-linux")]
-pub(crate) use subflow::Left;
 pub(crate) use subflow::{Sending, SubflowHost};
 pub(crate) use window::{Arrived, Room, WindowHost, WindowSetting};
 
 use acks::AckRules;
 use pathweave_units::Duration;
 use rtt::RttRules;
+use subflow::SubflowRules;
 use window::WindowRules;
 
 macro_rules! variants_of_host {
@@ -83,6 +82,8 @@ hosts!(variants_of_host!());
 
 /// The rules that a host follows: a type for each kind. A host that has none of its own of a kind takes those of [`rfc`].
 pub(crate) trait HostRules {
+    /// The rules of one subflow that sends.
+    type Subflow: SubflowRules;
     /// When one subflow acknowledges.
     type Acks: AckRules;
     /// How one subflow's round trips make its timeout.
@@ -90,6 +91,9 @@ pub(crate) trait HostRules {
     /// How a connection makes the window that it offers.
     type Window: WindowRules;
 
+    /// `tunes`: the send buffer grows with the congestion window; `cwnd`: the initial window; `mss`: data bytes of a full
+    /// segment.
+    fn subflow(tunes: bool, cwnd: u32, mss: u32) -> Self::Subflow;
     /// `longest_delay`: of an acknowledgement.
     fn acks(longest_delay: Duration) -> Self::Acks;
     fn rtt() -> Self::Rtt;

@@ -3,6 +3,7 @@
 use super::HostRules;
 use super::acks::AckRules;
 use super::rtt::RttRules;
+use super::subflow::SubflowRules;
 use super::window::{Room, WindowRules, WindowSetting};
 use pathweave_units::Duration;
 
@@ -16,10 +17,14 @@ const PACING_FACTOR: f64 = 1.25;
 pub(crate) struct Rfc;
 
 impl HostRules for Rfc {
+    type Subflow = RfcSubflow;
     type Acks = RfcAcks;
     type Rtt = RfcRtt;
     type Window = RfcWindow;
 
+    fn subflow(_tunes: bool, cwnd: u32, mss: u32) -> RfcSubflow {
+        RfcSubflow::new(cwnd, mss)
+    }
     fn acks(_longest_delay: Duration) -> RfcAcks {
         RfcAcks
     }
@@ -88,35 +93,37 @@ pub(crate) struct RfcSubflow {
 }
 
 impl RfcSubflow {
-    pub(crate) fn new(cwnd: u32, mss: u32) -> Self {
+    pub(super) fn new(cwnd: u32, mss: u32) -> Self {
         RfcSubflow { mss, largest_cwnd: cwnd, cwnd, srtt: None }
     }
+}
 
-    pub(crate) fn set_mss(&mut self, bytes: u32) {
+impl SubflowRules for RfcSubflow {
+    fn set_plain_mss(&mut self, bytes: u32) {
         self.mss = bytes;
     }
 
     #[inline]
-    pub(crate) fn acknowledged(&mut self, cwnd: u32) {
-        self.largest_cwnd = self.largest_cwnd.max(cwnd);
-    }
-
-    /// Bytes that may be queued, of at most `max`.
-    #[inline]
-    pub(crate) fn send_buffer(&self, max: u64) -> u64 {
-        (WINDOWS * u64::from(self.largest_cwnd) * u64::from(self.mss)).min(max)
-    }
-
-    #[inline]
-    pub(crate) fn update_pacing(&mut self, cwnd: u32, srtt: Option<Duration>) {
+    fn update_pacing(&mut self, cwnd: u32, _ssthresh: u32, _packets_out: u32, srtt: Option<Duration>) {
         (self.cwnd, self.srtt) = (cwnd, srtt);
     }
 
-    /// Bytes per second (RFC 9002 §7.7); 0 before the first round trip was measured.
+    /// 1.25 windows in a round trip (RFC 9002 §7.7).
     #[inline]
-    pub(crate) fn pacing_rate(&self) -> f64 {
+    fn pacing_rate(&self) -> f64 {
         let window = f64::from(self.cwnd) * f64::from(self.mss);
         self.srtt.map_or(0.0, |srtt| PACING_FACTOR * window / srtt.as_secs_f64().max(1e-6))
+    }
+
+    #[inline]
+    fn acknowledged(&mut self, cwnd: u32) {
+        self.largest_cwnd = self.largest_cwnd.max(cwnd);
+    }
+
+    /// Two of the largest windows so far.
+    #[inline]
+    fn send_buffer(&self, max: u64) -> u64 {
+        (WINDOWS * u64::from(self.largest_cwnd) * u64::from(self.mss)).min(max)
     }
 }
 
@@ -177,7 +184,7 @@ mod tests {
     #[test]
     fn a_subflow_queues_two_of_its_largest_windows() {
         let mut subflow = RfcSubflow::new(10, 536);
-        subflow.set_mss(1000);
+        subflow.set_plain_mss(1000);
         assert_eq!(subflow.send_buffer(1 << 20), 20_000);
         subflow.acknowledged(15);
         subflow.acknowledged(7);
@@ -189,7 +196,7 @@ mod tests {
     fn a_window_is_paced_over_four_fifths_of_a_round_trip() {
         let mut subflow = RfcSubflow::new(10, 1000);
         assert_eq!(subflow.pacing_rate(), 0.0);
-        subflow.update_pacing(20, Some(Duration::from_millis(100)));
+        subflow.update_pacing(20, 10, 20, Some(Duration::from_millis(100)));
         assert!((subflow.pacing_rate() * 0.08 - 20_000.0).abs() < 1e-6);
     }
     #[test]

@@ -79,7 +79,7 @@ impl RttRules for MeanDeviation {
 
 /// The window halves for each timeout that passed, down to `least`, and the threshold remembers three quarters of it. The kernel
 /// looks at this for each of the `buffers` that are queued while nothing is out.
-pub(crate) fn halve(window: &mut Window, least: u32, (idle, rto): (Duration, Duration), buffers: u32) {
+pub(in crate::host) fn halve(window: &mut Window, least: u32, (idle, rto): (Duration, Duration), buffers: u32) {
     for _ in 0..buffers {
         window.ssthresh = window.ssthresh.max(window.cwnd - window.cwnd / 4);
         let mut idle = idle;
@@ -90,8 +90,11 @@ pub(crate) fn halve(window: &mut Window, least: u32, (idle, rto): (Duration, Dur
     }
 }
 
+/// How often the SYN of a new connection is repeated (`tcp_syn_retries`), which takes 127 s.
+pub(in crate::host) const SYN_REPETITIONS: u32 = 6;
+
 /// The least wait of a timer of RACK and TLP (`TCP_TIMEOUT_MIN`), which the kernel adds: two ticks.
-pub(crate) const SLACK: Duration = Duration::from_millis(2);
+pub(super) const SLACK: Duration = Duration::from_millis(2);
 
 #[cfg(test)]
 mod tests {

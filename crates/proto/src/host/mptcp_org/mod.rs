@@ -11,6 +11,7 @@
 //! the window that the kernel makes of it: `tcp_rmem` and `tcp_wmem` would be twice that.
 
 pub(crate) mod penalisation;
+mod subflow;
 
 use super::linux::acks::LinuxAcks;
 use super::linux::time::MeanDeviation;
@@ -19,15 +20,20 @@ use super::window::WindowRules;
 use super::{HostRules, Written};
 use super::{Room, WindowSetting};
 use pathweave_units::Duration;
+use subflow::MptcpOrgSubflow;
 
 /// The kernel of mptcp.org.
 pub(crate) struct MptcpOrg;
 
 impl HostRules for MptcpOrg {
+    type Subflow = MptcpOrgSubflow;
     type Acks = LinuxAcks;
     type Rtt = MeanDeviation;
     type Window = MptcpOrgWindow;
 
+    fn subflow(tunes: bool, cwnd: u32, mss: u32) -> MptcpOrgSubflow {
+        MptcpOrgSubflow::new(tunes, cwnd, mss)
+    }
     fn acks(longest_delay: Duration) -> LinuxAcks {
         LinuxAcks::new(longest_delay, false)
     }
@@ -111,12 +117,6 @@ impl WindowRules for MptcpOrgWindow {
     }
 }
 
-/// Whether an acknowledgement lets a window of `cwnd` segments grow of which `in_flight` were out when it came: all but three
-/// (`tcp_is_cwnd_limited` before Linux 3.16, without segmentation offload).
-pub(crate) fn grows(cwnd: u32, in_flight: u32) -> bool {
-    in_flight + 3 >= cwnd
-}
-
 /// A buffer of a full segment on Ethernet with what manages it (`SKB_TRUESIZE`), bytes of memory.
 const BUFFER_MEMORY: u64 = 2304;
 /// Memory of which a byte of window is made.
@@ -148,13 +148,6 @@ mod tests {
 
     fn written(bytes: u64) -> Written {
         Written { una: DataSeq(5000), end: DataSeq(5000 + bytes), unassigned: 0, mptcp: true }
-    }
-
-    #[test]
-    fn a_window_grows_that_was_used_but_for_three_segments() {
-        assert!(grows(10, 10) && grows(10, 7));
-        assert!(!grows(10, 6));
-        assert!(grows(2, 0));
     }
 
     #[test]
