@@ -56,6 +56,7 @@ pub(crate) use subflow::{Sending, SubflowHost};
 pub(crate) use window::{Arrived, Room, WindowHost, WindowSetting};
 
 use acks::AckRules;
+use connection::ConnectionRules;
 use pathweave_units::Duration;
 use rtt::RttRules;
 use subflow::SubflowRules;
@@ -88,6 +89,8 @@ pub(crate) trait HostRules {
     type Acks: AckRules;
     /// How one subflow's round trips make its timeout.
     type Rtt: RttRules;
+    /// The rules of a connection that sends.
+    type Connection: ConnectionRules;
     /// How a connection makes the window that it offers.
     type Window: WindowRules;
 
@@ -97,5 +100,7 @@ pub(crate) trait HostRules {
     /// `longest_delay`: of an acknowledgement.
     fn acks(longest_delay: Duration) -> Self::Acks;
     fn rtt() -> Self::Rtt;
+    /// `tunes`: the send buffer grows with the subflows' windows.
+    fn connection(tunes: bool) -> Self::Connection;
     fn window(setting: &WindowSetting) -> Self::Window;
 }

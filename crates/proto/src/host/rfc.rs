@@ -2,6 +2,7 @@
 
 use super::HostRules;
 use super::acks::AckRules;
+use super::connection::ConnectionRules;
 use super::rtt::RttRules;
 use super::subflow::SubflowRules;
 use super::window::{Room, WindowRules, WindowSetting};
@@ -20,6 +21,7 @@ impl HostRules for Rfc {
     type Subflow = RfcSubflow;
     type Acks = RfcAcks;
     type Rtt = RfcRtt;
+    type Connection = RfcConnection;
     type Window = RfcWindow;
 
     fn subflow(_tunes: bool, cwnd: u32, mss: u32) -> RfcSubflow {
@@ -30,6 +32,9 @@ impl HostRules for Rfc {
     }
     fn rtt() -> RfcRtt {
         RfcRtt::default()
+    }
+    fn connection(tunes: bool) -> RfcConnection {
+        RfcConnection { tunes }
     }
     fn window(_setting: &WindowSetting) -> RfcWindow {
         RfcWindow
@@ -47,6 +52,19 @@ impl AckRules for RfcAcks {}
 pub(crate) struct RfcWindow;
 
 impl WindowRules for RfcWindow {}
+
+/// Without tuning, the send buffer has its size from the start.
+#[derive(Debug)]
+pub(crate) struct RfcConnection {
+    tunes: bool,
+}
+
+impl ConnectionRules for RfcConnection {
+    #[inline]
+    fn counts_memory(&self) -> bool {
+        self.tunes
+    }
+}
 
 /// RTTVAR.
 #[derive(Debug, Default)]

@@ -8,11 +8,10 @@ pub(crate) mod time;
 pub(crate) mod tso;
 pub(crate) mod window;
 
-pub(crate) use connection::LinuxConnection;
-
 use super::HostRules;
 use super::WindowSetting;
 use acks::LinuxAcks;
+use connection::LinuxConnection;
 use pathweave_units::Duration;
 use subflow::LinuxSubflow;
 use time::MeanDeviation;
@@ -25,6 +24,7 @@ impl HostRules for Linux {
     type Subflow = LinuxSubflow;
     type Acks = LinuxAcks;
     type Rtt = MeanDeviation;
+    type Connection = LinuxConnection;
     type Window = Shares;
 
     fn subflow(tunes: bool, cwnd: u32, mss: u32) -> LinuxSubflow {
@@ -35,6 +35,9 @@ impl HostRules for Linux {
     }
     fn rtt() -> MeanDeviation {
         MeanDeviation::default()
+    }
+    fn connection(tunes: bool) -> LinuxConnection {
+        LinuxConnection::new(tunes)
     }
     fn window(setting: &WindowSetting) -> Shares {
         Shares::new(setting)

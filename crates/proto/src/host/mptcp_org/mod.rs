@@ -13,6 +13,7 @@
 pub(crate) mod penalisation;
 mod subflow;
 
+use super::connection::ConnectionRules;
 use super::linux::acks::LinuxAcks;
 use super::linux::time::MeanDeviation;
 use super::linux::window;
@@ -29,6 +30,7 @@ impl HostRules for MptcpOrg {
     type Subflow = MptcpOrgSubflow;
     type Acks = LinuxAcks;
     type Rtt = MeanDeviation;
+    type Connection = MptcpOrgConnection;
     type Window = MptcpOrgWindow;
 
     fn subflow(tunes: bool, cwnd: u32, mss: u32) -> MptcpOrgSubflow {
@@ -39,6 +41,9 @@ impl HostRules for MptcpOrg {
     }
     fn rtt() -> MeanDeviation {
         MeanDeviation::default()
+    }
+    fn connection(tunes: bool) -> MptcpOrgConnection {
+        MptcpOrgConnection { tunes }
     }
     fn window(_setting: &WindowSetting) -> MptcpOrgWindow {
         MptcpOrgWindow
@@ -51,34 +56,44 @@ pub(crate) struct MptcpOrgConnection {
     tunes: bool,
 }
 
-impl MptcpOrgConnection {
-    pub(crate) fn new(tunes: bool) -> Self {
-        MptcpOrgConnection { tunes }
+impl ConnectionRules for MptcpOrgConnection {
+    #[inline]
+    fn counts_memory(&self) -> bool {
+        true
     }
 
-    /// The subflows' send buffers together (`mptcp_update_sndbuf`), which are bytes of memory, at most `max`.
-    pub(crate) fn send_buffer(&self, max: u64, subflows: u64) -> u64 {
+    /// The subflows' send buffers together (`mptcp_update_sndbuf`), which are bytes of memory.
+    fn send_buffer(&self, max: u64, _mptcp: bool, subflows: u64) -> u64 {
         if self.tunes { (subflows / SHARES).min(max) } else { max }
     }
 
-    pub(crate) fn send_memory(written: &Written) -> u64 {
+    fn send_memory(&self, written: &Written, _queued: impl FnOnce(u64) -> u64) -> u64 {
         taken(written.bytes(), written.mptcp)
     }
 
     /// A writer begins buffers while the limit is not reached, and fills each.
-    pub(crate) fn writable(written: &Written, limit: u64) -> u64 {
+    fn writable(
+        &self,
+        written: &Written,
+        _memory: u64,
+        limit: u64,
+        _is_out: impl FnOnce() -> bool,
+        _fills: impl FnOnce(u64) -> u64,
+    ) -> u64 {
         room(limit, written.mptcp).saturating_sub(written.bytes())
     }
 
     /// A writer that waits goes on when a third of the buffer is free (`sk_stream_is_writeable`).
-    pub(crate) fn tells_writer(memory: u64, limit: u64) -> bool {
+    fn tells_writer(&self, memory: u64, limit: u64, _writable: u64, _worth: u64) -> bool {
         3 * memory <= 2 * limit
     }
+}
 
+impl MptcpOrgConnection {
     /// Written data fills more than two thirds of the buffer (`sk_stream_wspace` below `sk_stream_min_wspace`): a full one.
     /// Says besides whether there is no room at all, if it does.
     pub(crate) fn buffer_is_full(written: &Written, limit: u64) -> Option<bool> {
-        let memory = Self::send_memory(written);
+        let memory = taken(written.bytes(), written.mptcp);
         (3 * memory > 2 * limit).then_some(memory >= limit)
     }
 }
@@ -120,7 +135,7 @@ impl WindowRules for MptcpOrgWindow {
 /// A buffer of a full segment on Ethernet with what manages it (`SKB_TRUESIZE`), bytes of memory.
 const BUFFER_MEMORY: u64 = 2304;
 /// Memory of which a byte of window is made.
-pub(crate) const SHARES: u64 = 2;
+const SHARES: u64 = 2;
 /// What a segment takes of a size.
 const BUFFER: u64 = BUFFER_MEMORY / SHARES;
 /// Data bytes of a full segment with timestamps, of plain TCP and of Multipath TCP.
@@ -132,12 +147,12 @@ fn segment(mptcp: bool) -> u64 {
 }
 
 /// What `bytes` of data in full segments take of a buffer.
-pub(crate) fn taken(bytes: u64, mptcp: bool) -> u64 {
+fn taken(bytes: u64, mptcp: bool) -> u64 {
     bytes.div_ceil(segment(mptcp)) * BUFFER
 }
 
 /// The bytes of data in the segments that are begun before as much as `limit` is taken.
-pub(crate) fn room(limit: u64, mptcp: bool) -> u64 {
+fn room(limit: u64, mptcp: bool) -> u64 {
     limit.div_ceil(BUFFER) * segment(mptcp)
 }
 
@@ -152,12 +167,13 @@ mod tests {
 
     #[test]
     fn a_writer_fills_the_buffer_that_crosses_the_limit_and_waits_for_a_third() {
+        let host = MptcpOrg::connection(false);
+        let writable = |bytes| host.writable(&written(bytes), 0, 100_000, || true, |free| free);
         // 86 segments take 99072 bytes, the 87th crosses the limit.
-        assert_eq!(MptcpOrgConnection::writable(&written(0), 100_000), 87 * 1424);
-        assert_eq!(MptcpOrgConnection::writable(&written(87 * 1424), 100_000), 0);
-        assert_eq!(MptcpOrgConnection::send_memory(&written(87 * 1424)), 87 * 1152);
-        assert!(!MptcpOrgConnection::tells_writer(66_667, 100_000));
-        assert!(MptcpOrgConnection::tells_writer(66_666, 100_000));
+        assert_eq!([writable(0), writable(87 * 1424)], [87 * 1424, 0]);
+        assert_eq!(host.send_memory(&written(87 * 1424), |queued| queued), 87 * 1152);
+        assert!(!host.tells_writer(66_667, 100_000, 0, 0));
+        assert!(host.tells_writer(66_666, 100_000, 0, 0));
     }
 
     #[test]
@@ -169,9 +185,9 @@ mod tests {
 
     #[test]
     fn with_tuning_the_send_buffer_is_what_the_subflows_have_together() {
-        let tuned = MptcpOrgConnection::new(true);
-        assert_eq!((tuned.send_buffer(1000, 700), tuned.send_buffer(300, 700)), (350, 300));
-        assert_eq!(MptcpOrgConnection::new(false).send_buffer(1000, 700), 1000);
+        let tuned = MptcpOrg::connection(true);
+        assert_eq!((tuned.send_buffer(1000, true, 700), tuned.send_buffer(300, true, 700)), (350, 300));
+        assert_eq!(MptcpOrg::connection(false).send_buffer(1000, true, 700), 1000);
     }
 
     #[test]
