@@ -1,6 +1,7 @@
 //! The rules of a connection that sends: how much may be written, in which pieces that is kept, and which subflow's data waits
 //! for the end of an instant.
 
+use super::unblocking::{self, Carrier, Obstacle, Remedy};
 use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::Instant;
 use std::collections::VecDeque;
@@ -140,6 +141,37 @@ rules!(
         /// Where the data ends that a picked subflow gets from `start` on: the rest of the last burst, or at least of a fragment.
         fn burst_end(&self, start: DataSeq) -> DataSeq {
             start + 1
+        }
+
+        /// What `pr` acts on, if anything holds the connection back. `window_is_full`: the next segment does not fit the receive
+        /// window; `all_is_out`: all that was written is out, and a writer waits; `limit()`: the send buffer.
+        fn obstacle(
+            &self,
+            window_is_full: bool,
+            all_is_out: bool,
+            written: &Written,
+            limit: impl FnOnce() -> u64,
+        ) -> Option<Obstacle> {
+            window_is_full.then_some(Obstacle::ReceiveWindow)
+        }
+
+        /// Whether the subflow that helps, which is the fastest one with room, may be a holder of the first segment that is not
+        /// acknowledged.
+        fn helper_may_hold(&self) -> bool {
+            false
+        }
+
+        /// What `pr` does about an obstacle. `holders`: the other subflows that hold the first segment; `helper_holds`: the helper
+        /// holds it too.
+        fn remedy(
+            &self,
+            now: Instant,
+            obstacle: Obstacle,
+            helper: &Carrier,
+            helper_holds: bool,
+            holders: &[Carrier],
+        ) -> Remedy {
+            unblocking::as_in_the_paper(now, helper, holders)
         }
     }
 );

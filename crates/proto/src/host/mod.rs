@@ -8,9 +8,6 @@
 //! A kernel is a folder here, a `mod` line and a line in `hosts!`. Its `HostRules` say which type has its rules of each kind;
 //! that type overrides what the kernel does otherwise.
 
-// What only a host asks for is left over without that host.
-#![cfg_attr(not(all(feature = "host-linux", feature = "host-mptcp-org")), allow(dead_code, unused_variables))]
-
 #[macro_use]
 mod dispatch;
 
@@ -42,17 +39,19 @@ mod connection;
 #[cfg(feature = "host-linux")]
 mod linux;
 #[cfg(feature = "host-mptcp-org")]
-pub(crate) mod mptcp_org;
+mod mptcp_org;
 mod rfc;
 mod rtt;
 mod subflow;
 pub(crate) mod timer_wheel;
+mod unblocking;
 mod window;
 
 pub(crate) use acks::{AckHost, Surroundings};
 pub(crate) use connection::{ConnectionHost, Written};
 pub(crate) use rtt::RttHost;
 pub(crate) use subflow::{Sending, SubflowHost};
+pub(crate) use unblocking::{Carrier, Penalty, Remedy};
 pub(crate) use window::{Arrived, Room, WindowHost, WindowSetting};
 
 use acks::AckRules;

@@ -225,7 +225,7 @@ impl ReceiveWindow {
         self.host.distrusts_new_subflows()
     }
 
-    /// See [`WindowHost::waits_for_rest`].
+    /// See `WindowRules::waits_for_rest`.
     #[inline]
     pub(crate) fn waits_for_rest(&self) -> bool {
         self.host.waits_for_rest()

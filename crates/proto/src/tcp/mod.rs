@@ -394,7 +394,7 @@ impl Tcp {
     pub(crate) fn sack(&self) -> bool {
         self.agreed.sack
     }
-    /// See [`AckHost::shares_data_acks`](crate::host::AckHost::shares_data_acks).
+    /// See `AckRules::shares_data_acks`.
     pub(crate) fn shares_data_acks(&self) -> bool {
         self.receiver.shares_data_acks()
     }
@@ -448,7 +448,6 @@ impl Tcp {
     }
 
     /// Nothing is lost or reordered, and the window is not being reduced.
-    #[cfg(feature = "host-mptcp-org")]
     pub(crate) fn is_open(&self) -> bool {
         self.recovery.state == recovery::State::Open
     }

@@ -1,15 +1,14 @@
 //! A Linux kernel, as measured (`docs/notes/`).
 
-pub(crate) mod acks;
+pub(super) mod acks;
 mod connection;
-pub(crate) mod send_memory;
+pub(super) mod send_memory;
 mod subflow;
-pub(crate) mod time;
-pub(crate) mod tso;
-pub(crate) mod window;
+pub(super) mod time;
+mod tso;
+pub(super) mod window;
 
-use super::HostRules;
-use super::WindowSetting;
+use super::{HostRules, WindowSetting};
 use acks::LinuxAcks;
 use connection::LinuxConnection;
 use pathweave_units::Duration;

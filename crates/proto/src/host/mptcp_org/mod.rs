@@ -3,24 +3,24 @@
 //!
 //! What differs from the Linux of today and decides their results stands here: what opportunistic retransmission and
 //! penalisation are (`penalisation`), what data takes of both buffers, and when a congestion
-//! window may grow (`grows`). The rest is shared with [`linux`](super::linux): the variance of round trips, the clock of
+//! window may grow (`subflow`). The rest is shared with [`linux`](super::linux): the variance of round trips, the clock of
 //! timers, the delay of acknowledgements (but not their compression, which is younger) and the window after an idle time.
 //!
 //! Each segment has a buffer of its own, of two kilobytes with its management.
 //! Half of the receive buffer's memory is offered (`net.ipv4.tcp_adv_win_scale` = 1). Both buffers are counted here so that a size is
 //! the window that the kernel makes of it: `tcp_rmem` and `tcp_wmem` would be twice that.
 
-pub(crate) mod penalisation;
+mod penalisation;
 mod subflow;
 
 use super::connection::ConnectionRules;
 use super::linux::acks::LinuxAcks;
 use super::linux::time::MeanDeviation;
 use super::linux::window;
+use super::unblocking::Obstacle;
 use super::window::WindowRules;
-use super::{HostRules, Written};
-use super::{Room, WindowSetting};
-use pathweave_units::Duration;
+use super::{Carrier, HostRules, Penalty, Remedy, Room, WindowSetting, Written};
+use pathweave_units::{Duration, Instant};
 use subflow::MptcpOrgSubflow;
 
 /// The kernel of mptcp.org.
@@ -87,14 +87,44 @@ impl ConnectionRules for MptcpOrgConnection {
     fn tells_writer(&self, memory: u64, limit: u64, _writable: u64, _worth: u64) -> bool {
         3 * memory <= 2 * limit
     }
-}
 
-impl MptcpOrgConnection {
-    /// Written data fills more than two thirds of the buffer (`sk_stream_wspace` below `sk_stream_min_wspace`): a full one.
-    /// Says besides whether there is no room at all, if it does.
-    pub(crate) fn buffer_is_full(written: &Written, limit: u64) -> Option<bool> {
-        let memory = taken(written.bytes(), written.mptcp);
-        (3 * memory > 2 * limit).then_some(memory >= limit)
+    /// A send buffer counts as full if written data fills more than two thirds of it (`sk_stream_wspace` below
+    /// `sk_stream_min_wspace`).
+    fn obstacle(
+        &self,
+        window_is_full: bool,
+        all_is_out: bool,
+        written: &Written,
+        limit: impl FnOnce() -> u64,
+    ) -> Option<Obstacle> {
+        if window_is_full || !all_is_out {
+            return window_is_full.then_some(Obstacle::ReceiveWindow);
+        }
+        let (memory, limit) = (taken(written.bytes(), written.mptcp), limit());
+        (3 * memory > 2 * limit).then_some(Obstacle::SendBuffer { full: memory >= limit })
+    }
+
+    fn helper_may_hold(&self) -> bool {
+        true
+    }
+
+    fn remedy(
+        &self,
+        now: Instant,
+        obstacle: Obstacle,
+        helper: &Carrier,
+        helper_holds: bool,
+        holders: &[Carrier],
+    ) -> Remedy {
+        let penalised = holders.first().filter(|slow| penalisation::penalises(now, obstacle, helper, slow));
+        let penalty = penalised.map(|slow| Penalty {
+            slow: slow.id,
+            halve: penalisation::halve,
+            // The kernel keeps the time with the subflow on whose behalf it penalises.
+            remembered_with: helper.id,
+            at_once: true,
+        });
+        Remedy { resends: !helper_holds && penalisation::resends(helper.srtt, holders), penalty }
     }
 }
 
@@ -178,9 +208,13 @@ mod tests {
 
     #[test]
     fn a_buffer_counts_as_full_from_two_thirds_on() {
-        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(57 * 1424), 100_000), None);
-        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(58 * 1424), 100_000), Some(false));
-        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(87 * 1424), 100_000), Some(true));
+        let host = MptcpOrg::connection(false);
+        let obstacle =
+            |segments: u64, all_is_out| host.obstacle(false, all_is_out, &written(segments * 1424), || 100_000);
+        assert_eq!(obstacle(57, true), None);
+        assert_eq!(obstacle(58, true), Some(Obstacle::SendBuffer { full: false }));
+        assert_eq!(obstacle(87, true), Some(Obstacle::SendBuffer { full: true }));
+        assert_eq!(obstacle(87, false), None, "the writer does not wait");
     }
 
     #[test]
