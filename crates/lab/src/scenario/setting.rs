@@ -194,7 +194,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Bool, engine.nagle as "nagle", "Nagle's rule: a short last segment waits while earlier data is unacknowledged";
     Bool, engine.pr as "pr", "Opportunistic retransmission and penalisation";
     FailureDetectionParser, engine.failure_detection as "failure_detection",
-        "How quickly a dark path is noticed (by default fast; linux with the scheduler linux)";
+        "How quickly a dark path is noticed: after the first timeout (fast), or as slowly as mainline Linux does it, whatever the scheduler (linux)";
     PathManagerParser, engine.path_manager as "path_manager", "Which subflows the client opens";
     Bool, engine.join_initial_address as "join_initial_address",
         "Whether further local addresses connect to the peer's first address when it announces no other";

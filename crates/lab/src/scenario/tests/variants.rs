@@ -76,11 +76,13 @@ fn the_clock_and_the_tuning_of_the_send_buffer_are_settings_of_every_host() {
 }
 
 #[test]
-fn linux_detects_failures_as_linux_unless_told_otherwise() {
+fn failures_are_detected_as_the_setting_says_and_not_as_the_schedulers_name_does() {
     let detection = |text: &str, entry: &str| connection(text, &scheduler(entry)).engine.failure_detection;
-    assert_eq!(detection(&with_path(""), "linux"), FailureDetection::Linux);
+    assert_eq!(detection(&with_path(""), "linux"), FailureDetection::Fast);
     assert_eq!(detection(&with_path(""), "minrtt"), FailureDetection::Fast);
-    assert_eq!(detection(&with_path(""), "linux:failure_detection=fast"), FailureDetection::Fast);
+    assert_eq!(detection(&with_path(""), "linux:failure_detection=linux"), FailureDetection::Linux);
+    let table = "[scheduler.linux]\nfailure_detection = \"linux\"";
+    assert_eq!(detection(&with_path(table), "linux"), FailureDetection::Linux);
     assert_eq!(detection(&with_connection("failure_detection = \"fast\""), "linux"), FailureDetection::Fast);
     let mut document = builtin("wlan-3g").expect("it is there");
     let pinned = document.scenario(&Registry::builtin(), &scheduler("linux")).expect("right");
