@@ -84,8 +84,8 @@ rules!(
             longest
         }
 
-        /// Whether the acknowledgement of a segment beyond the hole that begins at `hole` waits, to be one with those that
-        /// follow.
+        /// Whether the acknowledgement of a segment beyond a hole waits, so that later segments share it. `hole`: the first missing
+        /// byte.
         //= RFC 5681 §4.2: "Out-of-order data segments SHOULD be acknowledged immediately, in order to accelerate loss recovery."
         //= tests: delayed_ack::each_segment_beyond_a_hole_is_acknowledged_at_once
         //= RFC 9293 §3.10.7.4 (MAY-13): "A TCP implementation MAY send an ACK segment acknowledging RCV.NXT when a valid segment
@@ -100,7 +100,7 @@ rules!(
             false
         }
 
-        /// The SACK block at `place` is about to come to the front of `blocks`, which are those before that.
+        /// The SACK block at `place` will come to the front. `blocks`: the blocks before this.
         fn before_new_block(&mut self, place: usize, blocks: &ArrayVec<(u64, u64), 4>) {}
 
         /// An acknowledgement of the segment at hand leaves at once, with the SACK blocks as they are now.
@@ -128,7 +128,7 @@ rules!(
         #[inline]
         fn acknowledged(&mut self) {}
 
-        /// No acknowledgement waits beyond a hole any more.
+        /// Ends the wait of an acknowledgement beyond a hole.
         fn stop_timer(&mut self) {}
     }
 );

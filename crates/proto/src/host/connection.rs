@@ -1,5 +1,5 @@
-//! The rules of a connection that sends: how much may be written, in which pieces that is kept, and which subflow's data waits
-//! for the end of an instant.
+//! The rules of a connection that sends: how much the application may write, how the host keeps it in pieces, and when a
+//! subflow's data waits for the end of an instant.
 
 use super::unblocking::{self, Carrier, Obstacle, Remedy};
 use crate::seq::{DataSeq, SubflowId};
@@ -31,8 +31,8 @@ rules!(
     /// A host's rules for one connection that sends, and what they remember. By default written data takes its length of the
     /// send buffer, and leaves at once on the subflow that the scheduler picks.
     pub(crate) trait ConnectionRules {
-        /// Whether the host sizes the send buffer, or counts what written data takes of it. If not, the buffer has a fixed size,
-        /// data takes its length, and the questions about both, some of which come with each segment, are not asked.
+        /// Whether the host sizes the send buffer, or counts the memory of written data. If not, the buffer has a fixed size, data
+        /// takes its length, and the questions about both are not asked: some would come with each segment.
         fn counts_memory(&self) -> bool;
 
         /// The send buffer in force, of at most `max` bytes. `subflows`: their shares of it together.
@@ -40,8 +40,8 @@ rules!(
             subflows.min(max)
         }
 
-        /// What written data takes of the send buffer until it is acknowledged. `queued(n)`: what is queued on the subflows takes,
-        /// with `n` bytes more.
+        /// The part of the send buffer that unacknowledged data takes. `queued(n)`: the part that the subflows' queues take, with
+        /// `n` bytes more.
         fn send_memory(&self, written: &Written, queued: impl FnOnce(u64) -> u64) -> u64 {
             written.bytes()
         }
@@ -59,7 +59,7 @@ rules!(
             limit.saturating_sub(memory)
         }
 
-        /// Whether a writer that waits is told of `writable` bytes of room now. `worth`: the least that is worth it.
+        /// Whether a waiting writer learns now that it can write `writable` bytes. `worth`: fewer are not worth it.
         fn tells_writer(&self, memory: u64, limit: u64, writable: u64, worth: u64) -> bool {
             writable >= worth
         }
@@ -80,7 +80,7 @@ rules!(
         #[inline]
         fn acknowledge(&mut self, una: DataSeq) {}
 
-        /// Where the pieces end in which the host keeps what was written; `None`: it keeps no pieces.
+        /// The ends of the pieces in which the host keeps written data; `None`: the host keeps no pieces.
         #[inline]
         fn fragment_ends(&self) -> Option<&VecDeque<DataSeq>> {
             None
@@ -138,13 +138,13 @@ rules!(
         /// A burst up to `end` was decided.
         fn note_burst(&mut self, end: DataSeq) {}
 
-        /// Where the data ends that a picked subflow gets from `start` on: the rest of the last burst, or at least of a fragment.
+        /// The end of the data that a picked subflow gets from `start` on: the rest of the last burst, or at least of a piece.
         fn burst_end(&self, start: DataSeq) -> DataSeq {
             start + 1
         }
 
-        /// What `pr` acts on, if anything holds the connection back. `window_is_full`: the next segment does not fit the receive
-        /// window; `all_is_out`: all that was written is out, and a writer waits; `limit()`: the send buffer.
+        /// The obstacle that `pr` acts on. `window_is_full`: the next segment does not fit the receive window; `all_is_out`: all
+        /// written data is out, and a writer waits; `limit()`: the send buffer.
         fn obstacle(
             &self,
             window_is_full: bool,
@@ -155,14 +155,13 @@ rules!(
             window_is_full.then_some(Obstacle::ReceiveWindow)
         }
 
-        /// Whether the subflow that helps, which is the fastest one with room, may be a holder of the first segment that is not
-        /// acknowledged.
+        /// The fastest subflow with room helps. Whether that may be a subflow that holds the first unacknowledged segment.
         fn helper_may_hold(&self) -> bool {
             false
         }
 
-        /// What `pr` does about an obstacle. `holders`: the other subflows that hold the first segment; `helper_holds`: the helper
-        /// holds it too.
+        /// The remedy of `pr` for an obstacle. `holders`: the other subflows that hold the first segment; `helper_holds`: the
+        /// helper holds it too.
         fn remedy(
             &self,
             now: Instant,

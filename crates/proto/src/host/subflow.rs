@@ -5,7 +5,7 @@ use crate::congestion::Window;
 use crate::send_queue::SendQueue;
 use pathweave_units::{Duration, Instant};
 
-/// What a host looks at when it decides which segments leave together.
+/// The state of a subflow, for the decision which segments leave together.
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "some hosts look at less")]
 pub(crate) struct Sending<'a> {
@@ -66,7 +66,7 @@ rules!(
         /// How much may be queued on this subflow, at most `max` bytes.
         fn send_buffer(&self, max: u64) -> u64;
 
-        /// What the subflow adds to the connection's send buffer if that grows with the subflows' windows, at most `max` bytes.
+        /// The subflow's share of a connection's send buffer that grows with the subflows' windows, at most `max` bytes.
         #[inline]
         fn share_of_send_buffer(&self, max: u64) -> u64 {
             self.send_buffer(max)
@@ -82,18 +82,18 @@ rules!(
         /// The application has set the size of the send buffer.
         fn fix_send_buffer(&mut self) {}
 
-        /// What `queue` takes of the send buffer.
+        /// The part of the send buffer that `queue` takes.
         #[inline]
         fn memory(&self, queue: &SendQueue) -> u64 {
             queue.queued_bytes()
         }
 
-        /// What `queue` takes of the send buffer once `bytes` more are queued. `goes_on`: they follow the last queued byte.
+        /// The part of the send buffer that `queue` takes with `bytes` more. `goes_on`: these follow the last queued byte.
         fn memory_with(&self, queue: &SendQueue, goes_on: bool, bytes: u64, mss: u32, peer_window: u64) -> u64 {
             queue.queued_bytes() + bytes
         }
 
-        /// What `bytes` that are not queued yet take of the send buffer.
+        /// The part of the send buffer that `bytes` will take once they are queued.
         fn memory_of(&self, bytes: u64, mss: u32, peer_window: u64) -> u64 {
             bytes
         }

@@ -5,18 +5,18 @@ use crate::congestion::Window;
 use crate::seq::SubflowId;
 use pathweave_units::{Duration, Instant};
 
-/// What holds a connection back although some subflow has room.
+/// The reason why a connection cannot send although some subflow has room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "some hosts look at the receive window only")]
 pub(crate) enum Obstacle {
     /// The next segment does not fit the receive window.
     ReceiveWindow,
-    /// All that was written is out and a writer waits. If the buffer is not `full` there is room, of which the writer has not
-    /// been told yet.
+    /// All written data is out and a writer waits. If the buffer is not `full`, it has room that the writer does not know of
+    /// yet.
     SendBuffer { full: bool },
 }
 
-/// A subflow that holds the first segment that is not acknowledged, or that may help.
+/// A subflow that holds the first unacknowledged segment, or one that may help.
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "some hosts look at less")]
 pub(crate) struct Carrier {

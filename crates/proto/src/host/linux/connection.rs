@@ -199,7 +199,7 @@ struct Delegation {
     picked: Option<SubflowId>,
     /// The subflow whose segment is being processed, or that is being pushed to.
     acknowledging: Option<SubflowId>,
-    /// Where the last burst that was decided ends.
+    /// The end of the last burst.
     burst_end: DataSeq,
 }
 

@@ -1,4 +1,4 @@
-//! What a kernel does on one subflow that sends: segments leave in bursts, and queued data takes memory.
+//! The kernel's rules for one subflow that sends: segments leave in bursts, and queued data takes memory.
 
 use super::send_memory::{self, BufferSize, SendMemory};
 use super::time;
@@ -9,7 +9,7 @@ use crate::host::subflow::{Left, SubflowRules};
 use crate::send_queue::SendQueue;
 use pathweave_units::{Duration, Instant};
 
-/// What the kernel remembers of one subflow.
+/// The kernel's memory of one subflow.
 #[derive(Debug)]
 pub(crate) struct LinuxSubflow {
     bursts: Bursts,

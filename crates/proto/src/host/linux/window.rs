@@ -93,7 +93,8 @@ impl Shares {
         if self.cautious { bytes * FIRST_SHARE / self.share() } else { bytes }
     }
 
-    /// What of `buffer` is taken where `memory` bytes of memory are: the window's share was made for single segments.
+    /// The part of `buffer` that is taken if data takes `memory` bytes of memory: the window's share was made for single
+    /// segments.
     fn occupied_by(&self, buffer: u64, memory: u64) -> u64 {
         let free = self.memory(buffer).saturating_sub(memory);
         buffer.saturating_sub(free * self.share() / 256)

@@ -128,7 +128,7 @@ impl ConnectionRules for MptcpOrgConnection {
     }
 }
 
-/// Half of the memory is offered, of which each segment takes a whole buffer.
+/// The kernel offers half of its memory. Each segment takes a whole buffer.
 #[derive(Debug)]
 pub(crate) struct MptcpOrgWindow;
 

@@ -1,4 +1,4 @@
-//! What the kernel does on one subflow that sends. What may be queued there, and the pace of a window, are the plain host's.
+//! The kernel's rules for one subflow that sends. The size of its queue and the pace of a window are the plain host's.
 
 use crate::congestion::Window;
 use crate::host::linux::send_memory::SendMemory;
@@ -8,7 +8,7 @@ use crate::host::subflow::{Left, SubflowRules};
 use crate::send_queue::SendQueue;
 use pathweave_units::Duration;
 
-/// What the kernel remembers of one subflow.
+/// The kernel's memory of one subflow.
 #[derive(Debug)]
 pub(crate) struct MptcpOrgSubflow {
     plain: RfcSubflow,
@@ -71,7 +71,7 @@ impl SubflowRules for MptcpOrgSubflow {
         time::SYN_REPETITIONS
     }
 
-    /// As Linux still does it.
+    /// The same rule as in today's Linux.
     fn restart(&self, window: &mut Window, least: u32, idle: Duration, rto: Duration, queue: &SendQueue, queues: bool) {
         let buffers = if queues { queue.unsent_buffers() } else { 1 };
         time::halve(window, least, (idle, rto), buffers);
