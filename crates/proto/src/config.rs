@@ -1,9 +1,9 @@
 //! Settings of endpoints, connections and subflows. Every setting that can change a result is here.
 
 use crate::congestion::ChosenController;
-use crate::host::Host;
+use crate::host::{Host, timer_wheel};
 use crate::scheduler::ChosenScheduler;
-use pathweave_units::{Bitrate, Duration};
+use pathweave_units::{Bitrate, Duration, Instant};
 
 /// The receive buffer of a connection, which is also the largest window that it offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +137,13 @@ pub struct TcpConfig {
     pub ecn: bool,
     /// Retransmissions of a SYN, or of data, before the subflow is given up.
     pub max_retransmissions: u32,
+    /// Whether each subflow's send buffer grows with its congestion window, and the connection's is as large as theirs
+    /// together, at most [`ConnectionConfig::send_buffer`]. If not, the connection's send buffer has that size from the
+    /// start.
+    pub send_buffer_tuning: bool,
+    /// Step of the clock that timers run on (Linux: 1 ms or 4 ms), as on Linux's timer wheel. With zero, timers are
+    /// exact.
+    pub timer_tick: Duration,
     /// How long new connections may not use a closed subflow's addresses and ports: twice the longest lifetime of a
     /// segment (RFC 9293 §3.6.1). The RFC takes that lifetime to be 2 minutes and lets experience correct it; hosts use
     /// 30 s. Retransmitted FINs extend the time to at most five times this value.
@@ -168,6 +175,8 @@ impl Default for TcpConfig {
             restart_after_idle: true,
             ecn: false,
             max_retransmissions: 15,
+            send_buffer_tuning: false,
+            timer_tick: Duration::ZERO,
             time_wait: Duration::from_secs(60),
             packet_memory: 2048,
         }
@@ -179,6 +188,12 @@ impl TcpConfig {
     pub(crate) fn segments(&self, mtu: u32, ipv4: bool) -> (u64, u64) {
         let largest = u64::from(largest_segment(mtu, ipv4));
         (largest, largest - if self.timestamps { u64::from(TIMESTAMP_BYTES) } else { 0 })
+    }
+
+    /// When a timer fires that is set now for `wait`.
+    #[inline]
+    pub(crate) fn expiry(&self, now: Instant, wait: Duration) -> Instant {
+        if self.timer_tick.is_zero() { now + wait } else { timer_wheel::expiry(self.timer_tick, now, wait) }
     }
 }
 

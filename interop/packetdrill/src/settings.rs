@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use pathweave_algorithms::Registry;
 use pathweave_proto::LocalAddress;
 use pathweave_proto::config::{ConnectionConfig, LossRecovery, Pacing, ReceiveBuffer, TcpConfig};
-use pathweave_proto::host::{Host, linux::LinuxHost};
+use pathweave_proto::host::Host;
 use pathweave_units::Duration;
 
 /// What a connection is opened or accepted with.
@@ -35,11 +35,16 @@ impl Settings {
         let scheduler = registry.choose_scheduler("blest-kernel", &[]);
         let controller = registry.choose_controller("cubic", &[]);
         let mut config = ConnectionConfig::new(scheduler.expect("it is built in"), controller.expect("it is built in"));
-        config.host = Host::Linux(LinuxHost::default());
+        config.host = Host::Linux;
         config.join_initial_address = true;
         // What a kernel with 15 MiB at most offers: a window scale of 8.
         config.receive_buffer = ReceiveBuffer::Auto { initial: 65_535, max: 15 << 20 };
-        config.tcp = TcpConfig { restart_after_idle: true, ..TcpConfig::default() };
+        config.tcp = TcpConfig {
+            restart_after_idle: true,
+            send_buffer_tuning: true,
+            timer_tick: Duration::from_millis(1),
+            ..TcpConfig::default()
+        };
         let mut settings =
             Settings { config, signals: Vec::new(), subflows: Vec::new(), accepted: 0, asks_for_ecn: false };
         lines.lines().for_each(|line| settings.take(line));

@@ -12,8 +12,6 @@ use pathweave_proto::config::{
 };
 use pathweave_proto::congestion::ChosenController;
 use pathweave_proto::host::Host;
-use pathweave_proto::host::linux::LinuxHost;
-use pathweave_proto::host::mptcp_org::MptcpOrgHost;
 use pathweave_proto::scheduler::{ChosenScheduler, test_schedulers};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
@@ -59,7 +57,7 @@ fn config(d: &mut Draw, registry: &Registry) -> ConnectionConfig {
         true => ReceiveBuffer::Auto { initial: buffer, max: buffer * 8 },
         false => ReceiveBuffer::Fixed(buffer),
     };
-    let other_habits = d.chance(0.15);
+    let on_linux = d.chance(0.15);
     config.nagle = d.chance(0.5);
     config.pr = d.chance(0.4);
     config.failure_detection = if d.chance(0.5) { FailureDetection::Linux } else { FailureDetection::Fast };
@@ -81,14 +79,14 @@ fn config(d: &mut Draw, registry: &Registry) -> ConnectionConfig {
         window_scaling: d.chance(0.8),
         least_window_shift: d.one(&[0, 0, 0, 7, 14]),
         delayed_ack: d.chance(0.8),
+        timer_tick: Duration::from_millis(d.one(&[0, 0, 0, 4])),
+        send_buffer_tuning,
         ..default
     };
-    let timer_tick = Duration::from_millis(d.one(&[0, 0, 0, 4]));
-    let linux = LinuxHost { other_habits, send_buffer_tuning, timer_tick };
     config.host = match d.between(0, 9) {
-        0 => Host::MptcpOrg(MptcpOrgHost { send_buffer_tuning, timer_tick }),
-        _ if linux == LinuxHost::NO_HABIT => Host::Rfc,
-        _ => Host::Linux(linux),
+        0 => Host::MptcpOrg,
+        _ if on_linux => Host::Linux,
+        _ => Host::Rfc,
     };
     config.tcp = TcpConfig {
         quick_acks: d.one(&[16, 16, 0]),

@@ -5,7 +5,6 @@ use arbitrary::{Arbitrary, Unstructured};
 use pathweave_algorithms::Registry;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
 use pathweave_proto::host::Host;
-use pathweave_proto::host::linux::LinuxHost;
 use pathweave_proto::parameter::{Described, Parameter, ParameterError, Values};
 use pathweave_proto::scheduler::{
     Assign, ChosenScheduler, Decision, Reason, Scheduler, SchedulerFactory, View, WindowUse,
@@ -27,7 +26,7 @@ struct Settings {
     queues: bool,
     duplicates: bool,
     small_buffer: bool,
-    other_habits: bool,
+    on_linux: bool,
     upload: u16,
     download: u16,
     /// Each set bit loses a segment.
@@ -217,8 +216,8 @@ fn config(settings: &Settings, script: VecDeque<Scripted>) -> ConnectionConfig {
     let mut config = ConnectionConfig::new(scheduler, reno);
     config.path_manager = path_manager(settings.path_manager);
     config.pr = settings.pr;
-    if settings.other_habits {
-        config.host = Host::Linux(LinuxHost { other_habits: true, ..LinuxHost::NO_HABIT });
+    if settings.on_linux {
+        config.host = Host::Linux;
     }
     config.send_buffer = 100_000;
     config.receive_buffer = ReceiveBuffer::Fixed(if settings.small_buffer { 6000 } else { 100_000 });

@@ -10,7 +10,7 @@ use super::spec::{self, SchedulerSpec};
 use super::traffic;
 use crate::value_parser::{PositiveTime, ValueParser, Whole};
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{ConnectionConfig, FailureDetection, PathMtuDiscovery, ReceiveBuffer, TcpConfig};
+use pathweave_proto::config::{ConnectionConfig, PathMtuDiscovery, ReceiveBuffer, TcpConfig};
 use pathweave_proto::parameter::ParameterError;
 use pathweave_units::Duration;
 
@@ -54,8 +54,6 @@ pub(crate) fn default_connection() -> Connection {
         page: String::new(),
         path_mode: PathMode::Primary,
         host: HostModel::Rfc,
-        send_buffer_tuning: false,
-        timer_tick: Duration::ZERO,
         engine: ConnectionConfig {
             send_buffer: 16 << 20,
             receive_buffer: ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 },
@@ -206,11 +204,10 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    /// Applies `[scheduler.NAME]` and returns whether it says how failures are detected.
-    fn override_from_file(&self, connection: &mut Connection) -> Result<bool, ScenarioError> {
-        let mut detection = false;
+    /// Applies `[scheduler.NAME]`.
+    fn override_from_file(&self, connection: &mut Connection) -> Result<(), ScenarioError> {
         let Some(table) = self.overrides.iter().find(|e| e.key == connection.engine.scheduler.name) else {
-            return Ok(false);
+            return Ok(());
         };
         let declared = self.registry.scheduler(&table.key).map(|factory| factory.parameters()).unwrap_or_default();
         for entry in table.value.entries() {
@@ -218,7 +215,6 @@ impl<'a> Maker<'a> {
                 if let Some(setting) = CONNECTION.iter().find(|s| s.key == entry.key) {
                     self.reader.set(setting, connection, &entry.value)?;
                 }
-                detection |= entry.key == "failure_detection";
                 continue;
             }
             let text = self.reader.text(&entry.key, &entry.value)?;
@@ -228,7 +224,7 @@ impl<'a> Maker<'a> {
                 connection.engine.scheduler.given.extend(one.given);
             }
         }
-        Ok(detection)
+        Ok(())
     }
 
     fn connections(&self, top: &'a [Entry], scenario: &Scenario) -> Result<Vec<Connection>, ScenarioError> {
@@ -295,13 +291,12 @@ impl<'a> Maker<'a> {
     /// entry's own.
     fn settings(&self, table: &(&'a Value, &'a [Entry]), connection: &mut Connection) -> Result<(), ScenarioError> {
         let reader = self.reader;
-        let (mut detection, mut measured) = (false, false);
+        let mut measured = false;
         let mut written = None;
         for entry in table.1.iter().filter(|e| !IN_CONNECTION.contains(&e.key.as_str())) {
             let Some(setting) = CONNECTION.iter().find(|s| s.key == entry.key) else { continue };
             reader.set(setting, connection, &entry.value)?;
             match setting.key {
-                "failure_detection" => detection = true,
                 "measured" => measured = true,
                 "scheduler" => written = Some(&entry.value),
                 "congestion" => {
@@ -331,15 +326,11 @@ impl<'a> Maker<'a> {
         connection.engine.scheduler.given = split.parameters;
         let baseline = matches!(self.variant, Variant::PlainTcp(_)) && connection.measured;
         if !baseline {
-            detection |= self.override_from_file(connection)?;
+            self.override_from_file(connection)?;
             for (key, value) in &split.settings {
                 spec::apply(connection, key, value)
                     .map_err(|e| entry.map_or_else(|| at_place(e.clone()), |s| s.error(e.clone())))?;
-                detection |= key == "failure_detection";
             }
-        }
-        if !detection && connection.engine.scheduler.name == "linux" {
-            connection.engine.failure_detection = FailureDetection::Linux;
         }
         if let Workload::Web { .. } = connection.workload {
             let written = table.1.iter().find(|e| e.key == "direction");

@@ -9,8 +9,6 @@ use crate::value_parser::words;
 use pathweave_algorithms::Registry;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::host::Host;
-use pathweave_proto::host::linux::LinuxHost;
-use pathweave_proto::host::mptcp_org::MptcpOrgHost;
 use pathweave_proto::parameter::{Parameter, ParameterError};
 use pathweave_units::{Bitrate, Duration};
 use serde::{Deserialize, Serialize};
@@ -149,10 +147,6 @@ pub struct Connection {
     pub path_mode: PathMode,
     /// Which operating system both ends behave like.
     pub host: HostModel,
-    /// Whether the send buffer grows with the subflows' windows, up to its size. Linux does this; it can be set for any host.
-    pub send_buffer_tuning: bool,
-    /// Step of the clock that timers run on, as on Linux; it can be set for any host. Zero: timers are exact.
-    pub timer_tick: Duration,
     /// The engine's settings, with the algorithms as written; [`Connection::config`] chooses them, and sets what follows from
     /// the settings above. Without Multipath TCP it is plain TCP on the first of the paths.
     pub engine: ConnectionConfig<Algorithm, Algorithm>,
@@ -193,6 +187,16 @@ impl HostModel {
             HostModel::Rfc => "an RFC host",
             HostModel::Linux => "a Linux host",
             HostModel::MptcpOrg => "an mptcp.org host",
+        }
+    }
+}
+
+impl From<HostModel> for Host {
+    fn from(model: HostModel) -> Self {
+        match model {
+            HostModel::Rfc => Host::Rfc,
+            HostModel::Linux => Host::Linux,
+            HostModel::MptcpOrg => Host::MptcpOrg,
         }
     }
 }
@@ -302,22 +306,10 @@ impl Connection {
         let congestion = spec::controller(&self.engine.congestion, registry)?;
         let single_path = self.path_mode == PathMode::Single;
         Ok(ConnectionConfig {
-            host: self.host(),
+            host: self.host.into(),
             single_path,
             ..self.engine.clone().with_algorithms(scheduler, congestion)
         })
-    }
-
-    /// The host. One that follows the RFCs can still have a habit of Linux hosts that is a setting of its own.
-    fn host(&self) -> Host {
-        let Connection { send_buffer_tuning, timer_tick, .. } = *self;
-        let linux = |other_habits| LinuxHost { other_habits, send_buffer_tuning, timer_tick };
-        match self.host {
-            HostModel::Rfc if linux(false) == LinuxHost::NO_HABIT => Host::Rfc,
-            HostModel::Rfc => Host::Linux(linux(false)),
-            HostModel::Linux => Host::Linux(linux(true)),
-            HostModel::MptcpOrg => Host::MptcpOrg(MptcpOrgHost { send_buffer_tuning, timer_tick }),
-        }
     }
 
     /// Every parameter of its scheduler with its value as written, defaults included.

@@ -190,11 +190,11 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     ReceiveBufferParser, engine.receive_buffer as "receive_buffer", "Size of the receive buffer, which is the largest window that is offered; auto grows it as Linux does";
     HostParser, host as "host",
         "What the hosts do where the RFCs leave a choice: what a Linux kernel does (linux), what the kernel of mptcp.org did, with which papers measured (mptcp-0.9x), or the simplest thing (rfc)";
-    Bool, send_buffer_tuning as "send_buffer_tuning", "Whether the send buffer grows with the subflows' windows, up to send_buffer, as in Linux";
+    Bool, engine.tcp.send_buffer_tuning as "send_buffer_tuning", "Whether the send buffer grows with the subflows' windows, up to send_buffer, as in Linux";
     Bool, engine.nagle as "nagle", "Nagle's rule: a short last segment waits while earlier data is unacknowledged";
     Bool, engine.pr as "pr", "Opportunistic retransmission and penalisation";
     FailureDetectionParser, engine.failure_detection as "failure_detection",
-        "How quickly a dark path is noticed (by default fast; linux with the scheduler linux)";
+        "How quickly a dark path is noticed: after the first timeout (fast), or as slowly as mainline Linux does it, whatever the scheduler (linux)";
     PathManagerParser, engine.path_manager as "path_manager", "Which subflows the client opens";
     Bool, engine.join_initial_address as "join_initial_address",
         "Whether further local addresses connect to the peer's first address when it announces no other";
@@ -222,7 +222,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Whole<0, 14>, engine.tcp.least_window_shift as "least_window_shift", "The smallest window scale; windows are offered in steps of 2 to this power";
     Bool, engine.tcp.delayed_ack as "delayed_ack", "Whether acknowledgements are delayed";
     Time, engine.tcp.delayed_ack_timeout as "delayed_ack_timeout", "The longest delay of an acknowledgement";
-    Time, timer_tick as "timer_tick", "Step of the clock that timers run on (1ms or 4ms in Linux; 0s: exact)";
+    Time, engine.tcp.timer_tick as "timer_tick", "Step of the clock that timers run on (1ms or 4ms in Linux; 0s: exact)";
     Whole<0, 1000>, engine.tcp.quick_acks as "quick_acks", "How many segments are acknowledged immediately at the start";
     RecoveryParser, engine.tcp.recovery as "recovery", "How losses are detected and repaired: RACK-TLP (rack), RFC 6675 (sack) or NewReno (newreno)";
     Bool, engine.tcp.prr as "prr", "Whether proportional rate reduction is used during recovery";

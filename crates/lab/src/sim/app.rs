@@ -182,7 +182,7 @@ impl App {
         let Some(handle) = self.sender().handle.filter(|_| self.wakes == Instant::FAR_FUTURE) else { return };
         while self.available() > 0 && !self.closed {
             // With a kernel's send buffer, a writer writes block by block, and each block is pushed.
-            let block = if self.config.host.tunes_send_buffer() { BLOCK - self.written % BLOCK } else { u64::MAX };
+            let block = if self.config.tcp.send_buffer_tuning { BLOCK - self.written % BLOCK } else { u64::MAX };
             let left = self.message_end().map_or(u64::MAX, |end| end.saturating_sub(self.written));
             let payload = self.contents.from(self.written, self.available().min(block).min(left));
             let len = u64::from(payload.len());

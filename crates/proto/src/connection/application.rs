@@ -282,8 +282,11 @@ impl Connection {
     #[inline(never)]
     fn counted_send_buffer(&self) -> u64 {
         let max = self.config.send_buffer;
-        let established = || self.subflows.iter().filter(|s| s.tcp.is_established());
-        self.host.send_buffer(max, self.is_mptcp(), || established().map(|s| s.tcp.share_of_send_buffer(max)).sum())
+        if self.sender.fixed_buffer {
+            return max;
+        }
+        let established = self.subflows.iter().filter(|s| s.tcp.is_established());
+        self.host.send_buffer(max, self.is_mptcp(), established.map(|s| s.tcp.share_of_send_buffer(max)).sum())
     }
 
     /// Part of the send buffer that written data takes until it is acknowledged, bytes.

@@ -91,7 +91,7 @@ impl Connection {
             new.origin,
             self.receiver.window.largest(),
         );
-        if self.host.send_buffer_is_fixed() {
+        if self.sender.fixed_buffer {
             tcp.fix_send_buffer();
         }
         let meta = self.addresses.meta_of(addresses.0.ip());
@@ -149,7 +149,7 @@ impl Connection {
             new.origin,
             self.receiver.window.largest(),
         );
-        if self.host.send_buffer_is_fixed() {
+        if self.sender.fixed_buffer {
             tcp.fix_send_buffer();
         }
         let pending = Join::Pending { local_nonce: new.nonce, remote_nonce: nonce };

@@ -56,7 +56,7 @@ impl Connection {
             scheduling: Scheduling::new(scheduler),
             receiver,
             fallback: Fallback::default(),
-            host: ConnectionHost::new(&config.host),
+            host: ConnectionHost::new(&config.host, config.tcp.send_buffer_tuning),
             challenges: RateLimiter::new(CHALLENGES, CHALLENGE_PERIOD),
             control: VecDeque::new(),
             next_output: SubflowId(0),

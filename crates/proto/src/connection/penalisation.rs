@@ -1,67 +1,55 @@
-//! Opportunistic retransmission and penalisation (`pr`), as in the paper and as in the kernel of mptcp.org.
+//! Opportunistic retransmission and penalisation (`pr`), by the host's rules.
 
 use super::{Connection, Happening, Kinds};
-use crate::congestion::Window;
-#[cfg(feature = "host-mptcp-org")]
-use crate::host::ConnectionHost;
-#[cfg(feature = "host-mptcp-org")]
-use crate::host::mptcp_org::{
-    MptcpOrgConnection,
-    penalisation::{self, Holder, Trigger},
-};
+use crate::host::{Carrier, Penalty, Remedy};
 use crate::scheduler::{Assign, Reason, SubflowView, WindowUse};
 use crate::seq::{DataSeq, SubflowId};
+use arrayvec::ArrayVec;
 use core::ops::Range;
-use pathweave_units::Instant;
-
-/// Halves the window and sets the threshold to it.
-fn paper_halves(window: &mut Window) {
-    window.cwnd = (window.cwnd / 2).max(1);
-    window.ssthresh = window.cwnd.max(2);
-}
+use pathweave_units::{Duration, Instant};
 
 impl Connection {
-    /// Retransmits the segment that blocks the window on a faster subflow, if `pr` is on and that is possible. Returns
+    /// If something holds the connection back while some subflow has room, the fastest of those helps: the segment that holds
+    /// the connection up may go out again on it, and the window of a slow subflow that holds the segment may be halved. Returns
     /// whether a segment was sent.
     pub(super) fn opportunistic_retransmission(&mut self, now: Instant, views: &mut [SubflowView]) -> bool {
         if !self.config.pr {
             return false;
         }
-        match &self.host {
-            #[cfg(feature = "host-mptcp-org")]
-            ConnectionHost::MptcpOrg(_) => self.unblock_as_mptcp_org(now, views),
-            _ => self.unblock_as_the_paper(now, views),
-        }
-    }
-
-    /// NSDI 2012 §4.2 (the papers' PR): if the receive window blocks, the blocking segment is sent on a faster subflow
-    /// with space, and the slow subflow's window is halved, at most once per its round trip. Returns whether a segment
-    /// was sent.
-    fn unblock_as_the_paper(&mut self, now: Instant, views: &mut [SubflowView]) -> bool {
-        if !self.sender.window_is_full(&self.subflows) {
-            return false;
-        }
+        let (window_is_full, all_is_out) = (self.sender.window_is_full(&self.subflows), self.sender.buffer_is_full());
+        let obstacle = self.host.obstacle(window_is_full, all_is_out, &self.written(), || self.send_buffer());
+        let Some(obstacle) = obstacle else { return false };
         let first = self.sender.map.first_unacked();
         let Some((span, owners)) = self.sender.map.span_at(first) else { return false };
-        let Some(slow) = owners.iter().find_map(|id| views.iter().find(|v| v.id == id)) else { return false };
-        let (slow_id, slow_srtt) = (slow.id, slow.rtt.smoothed_or_zero());
-        let fast = self
-            .view(now, views)
-            .candidates()
-            .filter(|s| !owners.contains(s.id) && s.has_space() && s.rtt.smoothed_or_zero() < slow_srtt)
-            .min_by_key(|s| s.rtt.smoothed_or_zero())
-            .map(|s| (s.id, u64::from(s.mss)));
-        let Some((fast, mss)) = fast else { return false };
-        if !self.resend_blocking(now, views, fast, first..span.end.min(first + mss)) {
-            return false;
+        let may_help = |s: &&SubflowView| s.has_space() && (self.host.helper_may_hold() || !owners.contains(s.id));
+        let view = self.view(now, views);
+        let fastest = view.candidates().filter(may_help).min_by_key(|s| s.rtt.smoothed_or_zero());
+        let Some((id, mss)) = fastest.map(|s| (s.id, u64::from(s.mss))) else { return false };
+        let Some(helper) = self.carrier(id) else { return false };
+        let holders: ArrayVec<Carrier, { SubflowId::MAX_SUBFLOWS }> =
+            owners.iter().filter(|owner| *owner != id).filter_map(|owner| self.carrier(owner)).collect();
+        let Remedy { resends, penalty } = self.host.remedy(now, obstacle, &helper, owners.contains(id), &holders);
+        if let Some(penalty) = penalty.filter(|penalty| penalty.at_once) {
+            self.penalise(now, penalty);
         }
-        if let Some(subflow) = self.subflows.get_mut(slow_id)
-            && subflow.penalised_at.is_none_or(|t| now.since(t) >= slow_srtt)
-        {
-            subflow.penalised_at = Some(now);
-            self.penalise(now, slow_id, paper_halves);
+        let sent = resends && self.resend_blocking(now, views, id, first..span.end.min(first + mss));
+        if let Some(penalty) = penalty.filter(|penalty| sent && !penalty.at_once) {
+            self.penalise(now, penalty);
         }
-        true
+        sent
+    }
+
+    fn carrier(&self, id: SubflowId) -> Option<Carrier> {
+        let subflow = self.subflows.get(id)?;
+        let tcp = &subflow.tcp;
+        Some(Carrier {
+            id,
+            srtt: tcp.rtt().srtt().unwrap_or(Duration::ZERO),
+            cwnd: tcp.window().cwnd,
+            usable: subflow.usable(),
+            open: tcp.is_open(),
+            penalised_at: subflow.penalised_at,
+        })
     }
 
     /// Sends the blocking segment `range` on `fast` too. Returns whether it was sent.
@@ -85,59 +73,15 @@ impl Connection {
         true
     }
 
-    /// Halves the window of `slow`.
-    fn penalise(&mut self, now: Instant, slow: SubflowId, halve: fn(&mut Window)) {
-        let Some(subflow) = self.subflows.get_mut(slow) else { return };
-        subflow.tcp.penalise(halve);
+    /// Makes the window of a subflow smaller.
+    fn penalise(&mut self, now: Instant, penalty: Penalty) {
+        if let Some(subflow) = self.subflows.get_mut(penalty.remembered_with) {
+            subflow.penalised_at = Some(now);
+        }
+        let Some(subflow) = self.subflows.get_mut(penalty.slow) else { return };
+        subflow.tcp.penalise(penalty.halve);
         let cwnd = subflow.tcp.window().cwnd;
         self.counters.penalisations += 1;
-        self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: slow, cwnd });
-    }
-
-    /// Does the same as the kernel of mptcp.org; its rules are in [`penalisation`].
-    #[cfg(feature = "host-mptcp-org")]
-    fn unblock_as_mptcp_org(&mut self, now: Instant, views: &mut [SubflowView]) -> bool {
-        let Some(trigger) = self.trigger() else { return false };
-        let first = self.sender.map.first_unacked();
-        let Some((span, owners)) = self.sender.map.span_at(first) else { return false };
-        let fast = self
-            .view(now, views)
-            .candidates()
-            .filter(|s| s.has_space())
-            .min_by_key(|s| s.rtt.smoothed_or_zero())
-            .map(|s| (s.id, u64::from(s.mss), s.rtt.smoothed_or_zero()));
-        let Some((fast, mss, srtt)) = fast else { return false };
-        let holders = || owners.iter().filter(|id| *id != fast).filter_map(|id| self.holder(id));
-        let last = self.subflows.get(fast).and_then(|s| s.penalised_at);
-        let slow = holders().next().filter(|(_, holder)| penalisation::penalises(now, trigger, srtt, last, holder));
-        let resends = !owners.contains(fast) && penalisation::resends(srtt, holders().map(|(_, holder)| holder));
-        if let Some((slow, _)) = slow {
-            // The kernel keeps the time with the subflow for whose benefit it penalises.
-            if let Some(fast) = self.subflows.get_mut(fast) {
-                fast.penalised_at = Some(now);
-            }
-            self.penalise(now, slow, penalisation::halve);
-        }
-        resends && self.resend_blocking(now, views, fast, first..span.end.min(first + mss))
-    }
-
-    /// The limit that holds the connection back, if there is one.
-    #[cfg(feature = "host-mptcp-org")]
-    fn trigger(&self) -> Option<Trigger> {
-        if self.sender.window_is_full(&self.subflows) {
-            return Some(Trigger::ReceiveWindow);
-        }
-        if !self.sender.buffer_is_full() {
-            return None;
-        }
-        let full = MptcpOrgConnection::buffer_is_full(&self.written(), self.send_buffer())?;
-        Some(Trigger::SendBuffer { full })
-    }
-
-    #[cfg(feature = "host-mptcp-org")]
-    fn holder(&self, id: SubflowId) -> Option<(SubflowId, Holder)> {
-        let tcp = &self.subflows.get(id)?.tcp;
-        let srtt = tcp.rtt().srtt().unwrap_or(pathweave_units::Duration::ZERO);
-        Some((id, Holder { srtt, cwnd: tcp.window().cwnd, open: tcp.is_open() }))
+        self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: penalty.slow, cwnd });
     }
 }

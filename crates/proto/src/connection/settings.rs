@@ -111,7 +111,7 @@ impl Connection {
             return Err(SettingError::Zero);
         }
         self.config_mut().send_buffer = bytes;
-        self.host.fix_send_buffer();
+        self.sender.fixed_buffer = true;
         for subflow in self.subflows.iter_mut() {
             subflow.tcp.fix_send_buffer();
         }

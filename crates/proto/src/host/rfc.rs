@@ -1,6 +1,11 @@
-//! The plain host: what a host must decide where the RFCs leave it open, as simply as it can be decided.
+//! The plain host: the default rules, and what each host must decide for itself, as simply as it can be decided.
 
-use super::window::Room;
+use super::HostRules;
+use super::acks::AckRules;
+use super::connection::ConnectionRules;
+use super::rtt::RttRules;
+use super::subflow::SubflowRules;
+use super::window::{Room, WindowRules, WindowSetting};
 use pathweave_units::Duration;
 
 /// A subflow's queue takes this many of the largest windows so far: one that is out and one behind it.
@@ -8,6 +13,91 @@ const WINDOWS: u64 = 2;
 /// RFC 9002 §7.7: "Using a value for "N" that is small, but at least 1 (for example, 1.25) ensures that variations in RTT do
 /// not result in underutilization of the congestion window."
 const PACING_FACTOR: f64 = 1.25;
+
+/// The plain host.
+pub(crate) struct Rfc;
+
+impl HostRules for Rfc {
+    type Subflow = RfcSubflow;
+    type Acks = RfcAcks;
+    type Rtt = RfcRtt;
+    type Connection = RfcConnection;
+    type Window = RfcWindow;
+
+    fn subflow(_tunes: bool, cwnd: u32, mss: u32) -> RfcSubflow {
+        RfcSubflow::new(cwnd, mss)
+    }
+    fn acks(_longest_delay: Duration) -> RfcAcks {
+        RfcAcks
+    }
+    fn rtt() -> RfcRtt {
+        RfcRtt::default()
+    }
+    fn connection(tunes: bool) -> RfcConnection {
+        RfcConnection { tunes }
+    }
+    fn window(_setting: &WindowSetting) -> RfcWindow {
+        RfcWindow
+    }
+}
+
+/// The rules of the RFCs, and no memory.
+#[derive(Debug)]
+pub(crate) struct RfcAcks;
+
+impl AckRules for RfcAcks {}
+
+/// The rules of the RFCs, and no memory.
+#[derive(Debug)]
+pub(crate) struct RfcWindow;
+
+impl WindowRules for RfcWindow {}
+
+/// Without tuning, the send buffer has its size from the start.
+#[derive(Debug)]
+pub(crate) struct RfcConnection {
+    tunes: bool,
+}
+
+impl ConnectionRules for RfcConnection {
+    #[inline]
+    fn counts_memory(&self) -> bool {
+        self.tunes
+    }
+}
+
+/// RTTVAR.
+#[derive(Debug, Default)]
+pub(crate) struct RfcRtt(Duration);
+
+impl RttRules for RfcRtt {
+    //= RFC 6298 §2.2: "RTTVAR <- R/2"
+    //= tests: rfc::the_variance_is_that_of_rfc_6298
+    fn first(&mut self, rtt: Duration, _nxt: u64, _least: Duration) {
+        self.0 = rtt.div(2);
+    }
+
+    //= RFC 6298 §2.3: "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|"
+    //= tests: rfc::the_variance_is_that_of_rfc_6298
+    #[inline]
+    fn sample(&mut self, srtt: Duration, rtt: Duration, _una: u64, _nxt: u64, _least: Duration) {
+        let deviation = srtt.as_nanos().abs_diff(rtt.as_nanos());
+        let old = self.0.as_nanos();
+        self.0 = Duration::from_nanos(old - old / 4 + deviation / 4);
+    }
+
+    #[inline]
+    fn variance(&self) -> Duration {
+        self.0
+    }
+
+    //= RFC 6298 §2.3: "RTO <- SRTT + max (G, K*RTTVAR)"
+    //= tests: rfc::the_variance_is_that_of_rfc_6298
+    #[inline]
+    fn margin(&self) -> Duration {
+        self.0.saturating_mul(4)
+    }
+}
 
 /// What the plain host remembers of one subflow.
 #[derive(Debug)]
@@ -21,35 +111,37 @@ pub(crate) struct RfcSubflow {
 }
 
 impl RfcSubflow {
-    pub(crate) fn new(cwnd: u32, mss: u32) -> Self {
+    pub(super) fn new(cwnd: u32, mss: u32) -> Self {
         RfcSubflow { mss, largest_cwnd: cwnd, cwnd, srtt: None }
     }
+}
 
-    pub(crate) fn set_mss(&mut self, bytes: u32) {
+impl SubflowRules for RfcSubflow {
+    fn set_plain_mss(&mut self, bytes: u32) {
         self.mss = bytes;
     }
 
     #[inline]
-    pub(crate) fn acknowledged(&mut self, cwnd: u32) {
-        self.largest_cwnd = self.largest_cwnd.max(cwnd);
-    }
-
-    /// Bytes that may be queued, of at most `max`.
-    #[inline]
-    pub(crate) fn send_buffer(&self, max: u64) -> u64 {
-        (WINDOWS * u64::from(self.largest_cwnd) * u64::from(self.mss)).min(max)
-    }
-
-    #[inline]
-    pub(crate) fn update_pacing(&mut self, cwnd: u32, srtt: Option<Duration>) {
+    fn update_pacing(&mut self, cwnd: u32, _ssthresh: u32, _packets_out: u32, srtt: Option<Duration>) {
         (self.cwnd, self.srtt) = (cwnd, srtt);
     }
 
-    /// Bytes per second (RFC 9002 §7.7); 0 before the first round trip was measured.
+    /// 1.25 windows in a round trip (RFC 9002 §7.7).
     #[inline]
-    pub(crate) fn pacing_rate(&self) -> f64 {
+    fn pacing_rate(&self) -> f64 {
         let window = f64::from(self.cwnd) * f64::from(self.mss);
         self.srtt.map_or(0.0, |srtt| PACING_FACTOR * window / srtt.as_secs_f64().max(1e-6))
+    }
+
+    #[inline]
+    fn acknowledged(&mut self, cwnd: u32) {
+        self.largest_cwnd = self.largest_cwnd.max(cwnd);
+    }
+
+    /// Two of the largest windows so far.
+    #[inline]
+    fn send_buffer(&self, max: u64) -> u64 {
+        (WINDOWS * u64::from(self.largest_cwnd) * u64::from(self.mss)).min(max)
     }
 }
 
@@ -63,7 +155,7 @@ fn least_step(buffer: u64, largest_segment: u64) -> u64 {
 
 /// The window that could be offered: all that is free, or what is left of the window offered last where that is not a step less.
 #[inline]
-pub(crate) fn window(room: &Room) -> u64 {
+pub(super) fn window(room: &Room) -> u64 {
     let free = room.buffer.saturating_sub(room.occupied).min(room.limit).next_multiple_of(room.step);
     // Less than one step of the window scale reads as no window. Where nothing is left to be read, nothing else would open it.
     let closed_for_good = room.occupied == 0 && room.offered < room.step;
@@ -74,7 +166,7 @@ pub(crate) fn window(room: &Room) -> u64 {
 /// Whether the peer is told at once that the window is `possible`, where it has `left` of the last one. The RFCs leave it open.
 /// A segment of its own is worth it where the peer cannot send a full segment and now could, or where the window moves by half
 /// of the buffer; all else goes with the next acknowledgement of data.
-pub(crate) fn tells(buffer: u64, largest_segment: u64, left: u64, possible: u64) -> bool {
+pub(super) fn tells(buffer: u64, largest_segment: u64, left: u64, possible: u64) -> bool {
     let step = least_step(buffer, largest_segment);
     let more = possible.saturating_sub(left);
     more >= step && (left < step || more >= buffer / 2)
@@ -110,7 +202,7 @@ mod tests {
     #[test]
     fn a_subflow_queues_two_of_its_largest_windows() {
         let mut subflow = RfcSubflow::new(10, 536);
-        subflow.set_mss(1000);
+        subflow.set_plain_mss(1000);
         assert_eq!(subflow.send_buffer(1 << 20), 20_000);
         subflow.acknowledged(15);
         subflow.acknowledged(7);
@@ -122,7 +214,19 @@ mod tests {
     fn a_window_is_paced_over_four_fifths_of_a_round_trip() {
         let mut subflow = RfcSubflow::new(10, 1000);
         assert_eq!(subflow.pacing_rate(), 0.0);
-        subflow.update_pacing(20, Some(Duration::from_millis(100)));
+        subflow.update_pacing(20, 10, 20, Some(Duration::from_millis(100)));
         assert!((subflow.pacing_rate() * 0.08 - 20_000.0).abs() < 1e-6);
+    }
+    #[test]
+    fn the_variance_is_that_of_rfc_6298() {
+        let ms = Duration::from_millis;
+        let mut rtt = RfcRtt::default();
+        rtt.first(ms(80), 1, ms(200));
+        assert_eq!((rtt.variance(), rtt.margin()), (ms(40), ms(160)));
+        // 3/4 · 40 + 1/4 · 20, whichever way the sample lies.
+        rtt.sample(ms(80), ms(100), 1, 2, ms(200));
+        assert_eq!(rtt.variance(), ms(35));
+        rtt.sample(ms(80), ms(60), 2, 3, ms(200));
+        assert_eq!(rtt.variance(), Duration::from_micros(31_250));
     }
 }

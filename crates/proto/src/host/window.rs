@@ -1,21 +1,17 @@
-//! What a host adds to the window that a connection offers: what received data takes of its memory, and how far a new subflow's
-//! window opens.
+//! The rules of the window that a connection offers: what received data takes of the buffer, and how far the window of a new
+//! subflow opens.
 
-use super::Host;
-#[cfg(feature = "host-linux")]
-use super::linux::window::{self, READING, Shares};
-#[cfg(feature = "host-mptcp-org")]
-use super::mptcp_org;
 use super::rfc;
 use crate::seq::DataSeq;
 use pathweave_units::Duration;
 
-/// What is known of a connection where its window is made.
+/// What is known of a connection when its window is made.
 #[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "some hosts look at less")]
 pub(crate) struct WindowSetting {
     /// The receive buffer at first, bytes.
     pub(crate) buffer: u64,
-    /// It grows with what is read.
+    /// The buffer grows with what is read.
     pub(crate) grows: bool,
     /// Multipath TCP is asked for.
     pub(crate) mptcp: bool,
@@ -26,6 +22,7 @@ pub(crate) struct WindowSetting {
 
 /// A segment that has just arrived on a subflow.
 #[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "some hosts look at less")]
 pub(crate) struct Arrived {
     /// Its data bytes, and whether they wait for a hole of the subflow.
     pub(crate) len: u32,
@@ -40,6 +37,7 @@ pub(crate) struct Arrived {
 
 /// What a window is made of. Sizes are bytes of data.
 #[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "some hosts look at less")]
 pub(crate) struct Room {
     /// The receive buffer, and what of it is taken.
     pub(crate) buffer: u64,
@@ -55,205 +53,100 @@ pub(crate) struct Room {
     pub(crate) step: u64,
 }
 
-/// A host's rules for one connection's window. Sizes are bytes of data.
-#[derive(Debug)]
-pub(crate) enum WindowHost {
-    Rfc,
-    #[cfg(feature = "host-linux")]
-    Linux(Box<Shares>),
-    #[cfg(feature = "host-mptcp-org")]
-    MptcpOrg,
-}
+rules!(
+    WindowHost,
+    Window = window(setting as &WindowSetting),
+    /// A host's rules for one connection's window. Sizes are bytes of data. By default the whole buffer is offered, and data
+    /// takes its length of it.
+    pub(crate) trait WindowRules {
+        /// Gives back the memory that is kept for what may come.
+        fn shrink(&mut self) {}
 
-impl WindowHost {
-    pub(crate) fn new(host: &Host, setting: &WindowSetting) -> Self {
-        match host {
-            #[cfg(feature = "host-linux")]
-            Host::Linux(linux) if linux.other_habits => WindowHost::Linux(Box::new(Shares::new(setting))),
-            #[cfg(feature = "host-mptcp-org")]
-            Host::MptcpOrg(_) => WindowHost::MptcpOrg,
-            _ => WindowHost::Rfc,
+        /// The window of a SYN.
+        fn of_syn(&self, buffer: u64) -> u64 {
+            buffer
+        }
+
+        /// What a subflow may offer at first.
+        fn first(&self, buffer: u64) -> u64 {
+            buffer
+        }
+
+        /// The buffer grows if the application has read more than this in the first round trip.
+        fn first_space(&self, setting: &WindowSetting) -> u64 {
+            10 * setting.full_segment
+        }
+
+        /// What a subflow may offer after a segment has arrived on it; before that it was `limit`. It may grow to `clamp`.
+        /// `occupied` bytes of `buffer` are taken.
+        #[inline]
+        fn opened(&self, buffer: u64, limit: u64, clamp: u64, arrived: &Arrived, occupied: u64) -> u64 {
+            buffer
+        }
+
+        /// The window that could be offered. Asked several times for each segment.
+        #[inline]
+        fn possible(&self, room: &Room) -> u64 {
+            rfc::window(room)
+        }
+
+        /// Whether segments are no longer acknowledged at once, because `occupied` bytes of `buffer` are taken.
+        fn ends_quick_acks(&self, buffer: u64, occupied: u64) -> bool {
+            false
+        }
+
+        /// Whether subflows may tell the peer that the connection's window is `possible`. The peer was last told `told`.
+        #[inline]
+        fn is_news(&self, told: u64, possible: impl FnOnce() -> u64, mptcp: bool) -> bool {
+            true
+        }
+
+        /// Whether a subflow tells the peer at once that the window is `possible`. `left`: what it still has of the last one;
+        /// `largest_segment`: the largest that came on it.
+        fn tells(&self, buffer: u64, largest_segment: u64, left: u64, possible: u64) -> bool {
+            rfc::tells(buffer, largest_segment, left, possible)
+        }
+
+        /// New data of the stream has arrived.
+        #[inline]
+        fn received(&mut self, buffer: u64, at: DataSeq, len: u64) {}
+
+        /// The application has read everything before `position`.
+        #[inline]
+        fn read_to(&mut self, position: DataSeq) {}
+
+        /// How much of `buffer` is taken. `bytes` of the stream are unread or wait for earlier ones, and `held` wait for a
+        /// hole of the subflow that asks.
+        #[inline]
+        fn occupied(&self, buffer: u64, bytes: u64, held: u64, mptcp: bool) -> u64 {
+            bytes + held
+        }
+
+        /// Whether a subflow on which no full segment has come yet makes the window smaller.
+        #[inline]
+        fn distrusts_new_subflows(&self) -> bool {
+            false
+        }
+
+        /// `distrusted`: there is such a subflow.
+        #[inline]
+        fn note_new_subflows(&mut self, distrusted: bool) {}
+
+        /// The buffer, of at most `max` bytes, that is made for `wanted` bytes, and the window that subflows may open to.
+        fn grown(&self, wanted: u64, max: u64) -> (u64, u64) {
+            (wanted, wanted)
+        }
+
+        /// Whether the acknowledgement that a reader causes waits until the reader has read all that it can at once.
+        #[inline]
+        fn waits_for_rest(&self) -> bool {
+            true
+        }
+
+        /// How long after reading the acknowledgement leaves that the reader causes; `None`: it leaves at once.
+        #[inline]
+        fn reading_takes(&self) -> Option<Duration> {
+            None
         }
     }
-
-    /// Gives back the memory that is kept for what may come.
-    pub(crate) fn shrink(&mut self) {
-        match self {
-            #[cfg(feature = "host-linux")]
-            WindowHost::Linux(shares) => shares.shrink(),
-            _ => {}
-        }
-    }
-
-    /// The window of a SYN.
-    pub(crate) fn of_syn(&self, buffer: u64) -> u64 {
-        match self {
-            #[cfg(feature = "host-linux")]
-            WindowHost::Linux(shares) => shares.of_syn(buffer),
-            _ => buffer,
-        }
-    }
-
-    /// What a subflow may offer at first.
-    pub(crate) fn first(&self, buffer: u64) -> u64 {
-        match self {
-            #[cfg(feature = "host-linux")]
-            WindowHost::Linux(shares) => shares.first(buffer),
-            _ => buffer,
-        }
-    }
-
-    /// What is read in the first round trip is nothing new up to this.
-    pub(crate) fn first_space(&self, setting: &WindowSetting) -> u64 {
-        match self {
-            #[cfg(feature = "host-linux")]
-            WindowHost::Linux(shares) => shares.first_space(setting),
-            _ => 10 * setting.full_segment,
-        }
-    }
-
-    /// A subflow's own limit after a segment has arrived on it, which may grow to `clamp`. `occupied` bytes wait in `buffer`.
-    #[inline]
-    pub(crate) fn opened(&self, buffer: u64, limit: u64, clamp: u64, arrived: &Arrived, occupied: u64) -> u64 {
-        match self {
-            #[cfg(feature = "host-linux")]
-            WindowHost::Linux(shares) => shares.opened(buffer, limit, clamp, arrived, occupied),
-            _ => buffer,
-        }
-    }
-
-    /// The window that could be offered. Asked several times for each segment.
-    #[inline]
-    pub(crate) fn possible(&self, room: &Room) -> u64 {
-        match self {
-            WindowHost::Rfc => rfc::window(room),
-            #[cfg(feature = "host-linux")]
-            _ => self.possible_in_kernel(room),
-        }
-    }
-
-    #[cfg(feature = "host-linux")]
-    #[inline(never)]
-    fn possible_in_kernel(&self, room: &Room) -> u64 {
-        let free = self.offered_of(room.buffer.saturating_sub(room.occupied));
-        window::possible(room, self.offered_of(room.buffer), free)
-    }
-
-    /// Whether acknowledging each segment at once ends where `occupied` bytes of `buffer` are taken.
-    pub(crate) fn ends_quick_acks(&self, buffer: u64, occupied: u64) -> bool {
-        match self {
-            WindowHost::Rfc => false,
-            #[cfg(feature = "host-linux")]
-            _ => self.offered_of(buffer.saturating_sub(occupied)) < self.offered_of(buffer) / 2,
-        }
-    }
-
-    /// Whether the connection's window is so much more than `told`, which the peer was told last, that subflows may tell it.
-    #[inline]
-    pub(crate) fn is_news(&self, told: u64, possible: impl FnOnce() -> u64, mptcp: bool) -> bool {
-        match self {
-            WindowHost::Rfc => true,
-            #[cfg(feature = "host-linux")]
-            _ => window::is_news(told, possible(), mptcp),
-        }
-    }
-
-    /// Whether a subflow tells the peer at once that the window is `possible`, where `left` is what it still has of the last one
-    /// and `largest_segment` came on it.
-    pub(crate) fn tells(&self, buffer: u64, largest_segment: u64, left: u64, possible: u64) -> bool {
-        match self {
-            WindowHost::Rfc => rfc::tells(buffer, largest_segment, left, possible),
-            #[cfg(feature = "host-linux")]
-            _ => window::tells(buffer, left, possible),
-        }
-    }
-
-    /// The part of `bytes` of the buffer that may be offered.
-    #[cfg(feature = "host-linux")]
-    #[inline]
-    fn offered_of(&self, bytes: u64) -> u64 {
-        match self {
-            #[cfg(feature = "host-linux")]
-            WindowHost::Linux(shares) => shares.offered_of(bytes),
-            _ => bytes,
-        }
-    }
-
-    /// New data of the stream has arrived.
-    #[inline]
-    pub(crate) fn received(&mut self, buffer: u64, at: DataSeq, len: u64) {
-        match self {
-            #[cfg(feature = "host-linux")]
-            WindowHost::Linux(shares) => shares.received(buffer, at, len),
-            _ => {}
-        }
-    }
-
-    /// All before `position` has been read.
-    #[inline]
-    pub(crate) fn read_to(&mut self, position: DataSeq) {
-        match self {
-            #[cfg(feature = "host-linux")]
-            WindowHost::Linux(shares) => shares.read_to(position),
-            _ => {}
-        }
-    }
-
-    /// What of `buffer` is taken where `bytes` of the stream are unread or wait for earlier ones, and `held` wait for a hole
-    /// of the subflow that looks at it.
-    #[inline]
-    pub(crate) fn occupied(&self, buffer: u64, bytes: u64, held: u64, mptcp: bool) -> u64 {
-        match self {
-            WindowHost::Rfc => bytes + held,
-            #[cfg(feature = "host-linux")]
-            WindowHost::Linux(shares) => shares.occupied(buffer, bytes, held, mptcp),
-            #[cfg(feature = "host-mptcp-org")]
-            WindowHost::MptcpOrg => mptcp_org::taken(bytes + held, mptcp),
-        }
-    }
-
-    /// Whether a subflow on which no full segment has come yet makes the window smaller.
-    #[inline]
-    pub(crate) fn distrusts_new_subflows(&self) -> bool {
-        match self {
-            #[cfg(feature = "host-linux")]
-            WindowHost::Linux(_) => true,
-            _ => false,
-        }
-    }
-
-    /// `distrusted`: there is such a subflow.
-    #[inline]
-    pub(crate) fn note_new_subflows(&mut self, distrusted: bool) {
-        match self {
-            #[cfg(feature = "host-linux")]
-            WindowHost::Linux(shares) => shares.set_cautious(distrusted),
-            _ => {}
-        }
-    }
-
-    /// The buffer of at most `max` bytes that is made for `wanted` bytes, and the window that subflows may open to.
-    pub(crate) fn grown(&self, wanted: u64, max: u64) -> (u64, u64) {
-        match self {
-            #[cfg(feature = "host-linux")]
-            WindowHost::Linux(shares) => shares.grown(wanted, max),
-            _ => (wanted, wanted),
-        }
-    }
-
-    /// Whether the acknowledgement that a reader causes waits until it has read all that it can at once.
-    #[inline]
-    pub(crate) fn waits_for_rest(&self) -> bool {
-        matches!(self, WindowHost::Rfc)
-    }
-
-    /// How long a reader takes until the acknowledgement that it causes leaves.
-    #[inline]
-    pub(crate) fn reading_takes(&self) -> Option<Duration> {
-        match self {
-            #[cfg(feature = "host-linux")]
-            WindowHost::Linux(_) => Some(READING),
-            _ => None,
-        }
-    }
-}
+);

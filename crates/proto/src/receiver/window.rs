@@ -225,7 +225,7 @@ impl ReceiveWindow {
         self.host.distrusts_new_subflows()
     }
 
-    /// Whether acknowledging waits until a reader has read the rest; see [`WindowHost::waits_for_rest`].
+    /// Whether acknowledging waits until a reader has read the rest; see `WindowRules::waits_for_rest`.
     #[inline]
     pub(crate) fn waits_for_rest(&self) -> bool {
         self.host.waits_for_rest()

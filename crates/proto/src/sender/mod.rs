@@ -44,6 +44,8 @@ pub(crate) struct Sender {
     pub(crate) unsent_limit: Option<u64>,
     /// Whether the application waits for room in the send buffer.
     pub(crate) writer_waits: bool,
+    /// The application has set the size of the send buffer, which therefore no longer follows the subflows' windows.
+    pub(crate) fixed_buffer: bool,
 }
 
 impl Sender {
@@ -64,6 +66,7 @@ impl Sender {
             moved_at: now,
             unsent_limit: None,
             writer_waits: false,
+            fixed_buffer: false,
         }
     }
 

@@ -106,7 +106,7 @@ impl Sender {
             FailureDetection::Linux if self.data_timer.is_none() => {
                 let timeout = subflows.longest_timeout().unwrap_or(min_rto);
                 let timeout = timeout.min(longest_probe_interval(config.close_timeout));
-                self.data_timer = Some(config.host.expiry(now, timeout));
+                self.data_timer = Some(config.tcp.expiry(now, timeout));
             }
             _ => {}
         }

@@ -387,7 +387,7 @@ impl Tcp {
     fn sample_rtt(&mut self, now: Instant, segment: &Segment, s: &Samples, una_advanced: bool) -> Option<Duration> {
         //= RFC 9293 §3.8.1 (MUST-18): "The RTO MUST be computed according to the algorithm in [10], including Karn's algorithm for
         //= taking RTT samples"
-        //= tests: rtt::the_variance_is_that_of_rfc_6298, rtt::the_timeout_is_one_second_before_any_sample_and_at_least_the_minimum_above_the_average_after, loss_recovery::a_repeated_segment_measures_no_round_trip
+        //= tests: rfc::the_variance_is_that_of_rfc_6298, rtt::the_timeout_is_one_second_before_any_sample_and_at_least_the_minimum_above_the_average_after, loss_recovery::a_repeated_segment_measures_no_round_trip
         //= RFC 6298 §3: "TCP MUST use Karn's algorithm [KP87] for taking RTT samples. That is, RTT samples MUST NOT be made using
         //= segments that were retransmitted"
         //= tests: loss_recovery::a_repeated_segment_measures_no_round_trip

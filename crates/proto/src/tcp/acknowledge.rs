@@ -2,7 +2,7 @@
 
 use super::receive::{Received, Receiver};
 use crate::config::TcpConfig;
-use crate::host::{AckHost, Host, SubflowHost, Surroundings};
+use crate::host::{AckHost, Host, Surroundings};
 use pathweave_units::{Duration, Instant};
 
 /// Full segments of one instant for which one acknowledgement can wait for a reader that reads at once. More would hold
@@ -143,14 +143,7 @@ impl Receiver {
     //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
     //= RFC 5681 §4.2: "an ACK MUST NOT be delayed for more than 500 ms waiting on a second full-sized segment to arrive"
     //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
-    pub(crate) fn decide_ack(
-        &mut self,
-        now: Instant,
-        window: u64,
-        around: &Surroundings,
-        config: &TcpConfig,
-        host: &SubflowHost,
-    ) {
+    pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, around: &Surroundings, config: &TcpConfig) {
         let Some((received, fin, _)) = self.acks.noted.take() else { return };
         if !self.acks.started {
             self.acks.started = true;
@@ -191,7 +184,7 @@ impl Receiver {
         } else if waits_for_reader && self.acks.host.waits_an_instant() {
             self.ack_by(Some(now));
         } else if self.acks.due == AckDue::No {
-            self.acks.due = AckDue::At(host.expiry(now, self.acks.host.delay(config.delayed_ack_timeout)));
+            self.acks.due = AckDue::At(config.expiry(now, self.acks.host.delay(config.delayed_ack_timeout)));
         }
     }
 

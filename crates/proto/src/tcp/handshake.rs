@@ -135,7 +135,7 @@ impl Tcp {
             receiver: Receiver::new(&config, &host),
             timers: Timers::default(),
             counters: Counters::default(),
-            host: SubflowHost::new(&host, cwnd, DEFAULT_MSS),
+            host: SubflowHost::new(&host, config.send_buffer_tuning, cwnd, DEFAULT_MSS),
             config,
         }
     }

@@ -375,7 +375,7 @@ impl Tcp {
             taken,
             readable,
         };
-        self.receiver.decide_ack(now, window, &around, &self.config, &self.host);
+        self.receiver.decide_ack(now, window, &around, &self.config);
     }
     /// Whether an acknowledgement leaves at `at` or earlier.
     pub(crate) fn acknowledges_by(&self, at: Instant) -> bool {
@@ -397,8 +397,7 @@ impl Tcp {
     pub(crate) fn sack(&self) -> bool {
         self.agreed.sack
     }
-    /// Whether this host's DATA_ACKs may also leave on other subflows; see
-    /// [`AckHost::shares_data_acks`](crate::host::AckHost::shares_data_acks).
+    /// Whether this host's DATA_ACKs may also leave on other subflows; see `AckRules::shares_data_acks`.
     pub(crate) fn shares_data_acks(&self) -> bool {
         self.receiver.shares_data_acks()
     }
@@ -452,7 +451,6 @@ impl Tcp {
     }
 
     /// Whether no segment is lost or reordered, and the window is not being reduced.
-    #[cfg(feature = "host-mptcp-org")]
     pub(crate) fn is_open(&self) -> bool {
         self.recovery.state == recovery::State::Open
     }

@@ -7,7 +7,7 @@ use crate::host::{Host, RttHost};
 use crate::subflow_state::RoundTrip;
 use pathweave_units::Duration;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Rtt {
     /// Timeout before the first sample.
     initial_rto: Duration,
@@ -51,7 +51,7 @@ impl Rtt {
     //= RFC 6298 §2.3: "updating RTTVAR and SRTT MUST be computed in the above order"
     //= tests: rtt::a_jump_raises_the_timeout_at_once
     //= RFC 6298 §2.3: "The above SHOULD be computed using alpha=1/8 and beta=1/4"
-    //= tests: rtt::the_average_moves_by_an_eighth_of_the_difference, rtt::the_variance_is_that_of_rfc_6298
+    //= tests: rtt::the_average_moves_by_an_eighth_of_the_difference, rfc::the_variance_is_that_of_rfc_6298
     //= RFC 6298 §3: "A TCP implementation MUST take at least one RTT measurement per RTT (unless that is not possible per
     //= Karn's algorithm)"
     //= tests: timeouts::each_round_trip_is_measured
@@ -65,7 +65,7 @@ impl Rtt {
         };
         let (s, r) = (srtt.as_nanos(), rtt.as_nanos());
         self.srtt = Some(Duration::from_nanos(if r >= s { s + (r - s) / 8 } else { s - (s - r) / 8 }));
-        self.host.sample(srtt, rtt, (una, nxt), self.min_rto);
+        self.host.sample(srtt, rtt, una, nxt, self.min_rto);
     }
 
     /// Takes a sample for the smallest time: that of the segment sent last, which a delayed acknowledgement affects
@@ -86,7 +86,7 @@ impl Rtt {
     pub(crate) fn measures_sacked(&self) -> bool {
         self.host.measures_sacked()
     }
-    /// Whether echoed timestamps tell originals from retransmissions; see [`RttHost::tells_by_echoes`].
+    /// Whether echoed timestamps tell originals from retransmissions; see `RttRules::tells_by_echoes`.
     pub(crate) fn tells_by_echoes(&self) -> bool {
         self.host.tells_by_echoes()
     }

@@ -73,7 +73,7 @@ impl Tcp {
     //= tests: timeouts::no_timer_runs_when_all_is_acknowledged
     pub(super) fn arm_rto(&mut self, now: Instant) {
         self.timers.retransmit =
-            (self.queue.packets_out() > 0).then(|| (RetransmitTimer::Timeout, self.host.expiry(now, self.rto())));
+            (self.queue.packets_out() > 0).then(|| (RetransmitTimer::Timeout, self.config.expiry(now, self.rto())));
     }
 
     /// Sets the least rate of probes while the path is dark or not known to work yet. Meanwhile its first answer to
@@ -107,7 +107,7 @@ impl Tcp {
     }
 
     pub(super) fn arm_syn(&mut self, now: Instant) {
-        self.timers.retransmit = Some((RetransmitTimer::Syn, self.host.expiry(now, self.rto())));
+        self.timers.retransmit = Some((RetransmitTimer::Syn, self.config.expiry(now, self.rto())));
     }
 
     //= RFC 8985 §6.2: "For timely loss detection, it is RECOMMENDED that the sender install a reordering timer"
@@ -115,7 +115,7 @@ impl Tcp {
     //= RFC 8985 §8: "When arming a RACK reordering timer or TLP PTO timer, the sender SHOULD cancel any other pending timers"
     //= tests: rack::a_loss_that_few_later_segments_tell_of_is_found_a_quarter_of_a_round_trip_later
     pub(super) fn arm_reordering_timer(&mut self, now: Instant, wait: Duration) {
-        self.timers.retransmit = Some((RetransmitTimer::Reordering, self.host.expiry(now, wait)));
+        self.timers.retransmit = Some((RetransmitTimer::Reordering, self.config.expiry(now, wait)));
     }
 
     pub(super) fn timer_is_probe(&self) -> bool {
@@ -169,7 +169,7 @@ impl Tcp {
         if let (Some(delay), Some((kind, at))) = (self.probe_delay(), self.timers.retransmit.as_mut()) {
             // RFC 8985 §7.2: if the retransmission timer would expire first, the probe takes its place.
             *kind = RetransmitTimer::LossProbe;
-            *at = (*at).min(self.host.expiry(now, delay));
+            *at = (*at).min(self.config.expiry(now, delay));
         }
     }
 
@@ -184,7 +184,7 @@ impl Tcp {
             && matches!(self.timers.retransmit, Some((RetransmitTimer::Timeout | RetransmitTimer::LossProbe, _)))
         {
             let timeout = self.queue.head().map_or(now, |h| h.last_sent) + self.rto();
-            let at = self.host.expiry(now, delay.min(timeout.max(now).since(now)));
+            let at = self.config.expiry(now, delay.min(timeout.max(now).since(now)));
             self.timers.retransmit = Some((RetransmitTimer::LossProbe, at));
         }
     }

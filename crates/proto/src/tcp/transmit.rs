@@ -252,7 +252,7 @@ impl Tcp {
             return;
         }
         let Tcp { host, congestion, queue, send, .. } = self;
-        host.restart(&mut congestion.window, least, (idle, rto), queue, send.queues);
+        host.restart(&mut congestion.window, least, idle, rto, queue, send.queues);
     }
 
     fn send_new(&mut self, now: Instant) -> Outgoing {

@@ -2,8 +2,6 @@
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
-#[cfg(feature = "host-linux")]
-use pathweave_proto::host::{Host, linux::LinuxHost};
 use pathweave_wire::mptcp::{DataNumber, Key, MptcpOption};
 use pathweave_wire::{Flags, Payload, Segment};
 
@@ -127,8 +125,7 @@ fn an_old_empty_segment_is_answered_ten_times_in_five_seconds() {
 #[test]
 fn a_linux_host_answers_an_acknowledgement_that_its_data_has_overtaken_twice_a_second() {
     for config in [config(), tcp_config()] {
-        let host = Host::Linux(LinuxHost::default());
-        let mut pair = Pair::new(&[10], ConnectionConfig { host, ..config });
+        let mut pair = Pair::new(&[10], on_linux(config));
         pair.connect();
         let mut third = pair.forge(Client, 0);
         pair.write(Client, 1000);

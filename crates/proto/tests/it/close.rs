@@ -3,8 +3,6 @@
 use crate::pair::*;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::connection::{Happening, Kinds};
-#[cfg(feature = "host-linux")]
-use pathweave_proto::host::{Host, linux::LinuxHost};
 use pathweave_proto::{ConnectionError, ConnectionEvent};
 #[cfg(feature = "host-linux")]
 use pathweave_wire::Flags;
@@ -448,8 +446,9 @@ fn who_gives_up_says_so_to_a_peer_that_is_there_after_all() {
 #[cfg(feature = "host-linux")]
 #[test]
 fn a_linux_hosts_fin_leaves_where_the_window_is_full() {
-    for (host, beyond) in [(Host::Rfc, false), (Host::Linux(LinuxHost::default()), true)] {
-        let mut pair = Pair::new(&[50], ConnectionConfig { host, ..tcp_config() });
+    for (config, beyond) in [(tcp_config(), false), (on_linux(tcp_config()), true)] {
+        let host = config.host;
+        let mut pair = Pair::new(&[50], config);
         pair.connect();
         let mss = u64::from(pair.subflow(Client, 0).mss);
         pair.clear_log();

@@ -5,8 +5,6 @@ use crate::pair::*;
 use pathweave_proto::config::LossRecovery::{NewReno, RackTlp, Sack};
 use pathweave_proto::config::{ConnectionConfig, TcpConfig};
 use pathweave_proto::host::Host;
-#[cfg(feature = "host-linux")]
-use pathweave_proto::host::linux::LinuxHost;
 use pathweave_wire::mptcp::{DataNumber, Dss, MptcpOption};
 use pathweave_wire::{SackBlock, Timestamps};
 use std::collections::BTreeMap;
@@ -303,8 +301,7 @@ fn acks(pair: &Pair, from: pathweave_units::Instant) -> Vec<pathweave_units::Dur
 #[cfg(feature = "host-linux")]
 #[test]
 fn a_linux_host_compresses_acknowledgements_of_a_hole_after_the_first_three() {
-    let host = Host::Linux(LinuxHost::default());
-    let mut pair = open(ConnectionConfig { host, ..with_recovery(RackTlp) });
+    let mut pair = open(on_linux(with_recovery(RackTlp)));
     pair.write(Client, 200 * SEGMENT);
     pair.run_until_received(Server, 200 * SEGMENT, secs(5));
     pair.run_for(secs(1));

@@ -56,7 +56,7 @@ fn the_hosts_rate_spreads_the_first_window_over_part_of_a_round_trip() {
         // larger.
         let wanted = match config.host {
             #[cfg(feature = "host-linux")]
-            Host::Linux(_) => 5.0,
+            Host::Linux => 5.0,
             _ => 8.0,
         };
         let mut pair = Pair::new(&[50], paced(config, None));

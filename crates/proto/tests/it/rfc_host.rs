@@ -85,8 +85,7 @@ fn after_a_syn_that_was_repeated_the_first_timeout_is_3_seconds() {
         assert!(wait_for_first_data(rfc.clone(), 0) < secs(1), "the SYN has measured a round trip");
         #[cfg(feature = "host-linux")]
         {
-            let host = Host::Linux(pathweave_proto::host::linux::LinuxHost::default());
-            assert!(wait_for_first_data(ConnectionConfig { host, ..rfc }, 1) < ms(1100), "as it is measured");
+            assert!(wait_for_first_data(on_linux(rfc), 1) < ms(1100), "as it is measured");
         }
     }
 }

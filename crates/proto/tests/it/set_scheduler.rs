@@ -3,10 +3,8 @@
 use crate::pair::*;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer};
+use pathweave_proto::config::{ConnectionConfig, ReceiveBuffer, TcpConfig};
 use pathweave_proto::host::Host;
-#[cfg(feature = "host-linux")]
-use pathweave_proto::host::linux::LinuxHost;
 use pathweave_proto::parameter::{Described, Kind, Parameter, ParameterError, Values};
 use pathweave_proto::scheduler::{
     BlockedBy, ChosenScheduler, Decision, Event, Reason, Scheduler, SchedulerFactory, View,
@@ -31,10 +29,11 @@ impl Pair {
 }
 
 /// One transfer whose scheduler is exchanged in its middle, with a window that is full at times.
-fn one_swap(from: &str, to: &str, host: Host) {
+fn one_swap(from: &str, to: &str, host: Host, send_buffer_tuning: bool) {
     const LEN: u64 = 150_000;
     let what = format!("{from} to {to}, {host:?}");
-    let settings = ConnectionConfig { host, receive_buffer: ReceiveBuffer::Fixed(40_000), ..config() };
+    let tcp = TcpConfig { send_buffer_tuning, ..TcpConfig::default() };
+    let settings = ConnectionConfig { host, tcp, receive_buffer: ReceiveBuffer::Fixed(40_000), ..config() };
     let mut pair = Pair::new(&[10, 40], with_scheduler(settings, from));
     pair.connect_with_subflows(2);
     pair.send_all(Client, LEN);
@@ -55,8 +54,8 @@ const OF_EACH_KIND: [&str; 9] = ["minrtt", "redundant", "otias", "linux", "ecf",
 fn every_scheduler_takes_over_from_every_kind_of_scheduler_and_hands_over_to_it() {
     for name in names() {
         for other in OF_EACH_KIND {
-            one_swap(&name, other, Host::Rfc);
-            one_swap(other, &name, Host::Rfc);
+            one_swap(&name, other, Host::Rfc, false);
+            one_swap(other, &name, Host::Rfc, false);
         }
     }
 }
@@ -65,11 +64,10 @@ fn every_scheduler_takes_over_from_every_kind_of_scheduler_and_hands_over_to_it(
 #[cfg(feature = "host-linux")]
 #[test]
 fn every_scheduler_takes_over_on_a_linux_host() {
-    let host = Host::Linux(LinuxHost { other_habits: true, send_buffer_tuning: true, ..LinuxHost::NO_HABIT });
     for name in names() {
         for other in ["linux", "otias-kernel", "minrtt"] {
-            one_swap(&name, other, host);
-            one_swap(other, &name, host);
+            one_swap(&name, other, Host::Linux, true);
+            one_swap(other, &name, Host::Linux, true);
         }
     }
 }
@@ -295,8 +293,8 @@ fn the_new_scheduler_is_asked_at_once_and_sees_what_the_old_one_has_given() {
 #[cfg(feature = "host-linux")]
 #[test]
 fn a_pick_that_waits_for_the_end_of_the_instant_is_forgotten() {
-    let host = Host::Linux(LinuxHost { other_habits: true, ..LinuxHost::NO_HABIT });
-    let mut pair = Pair::new(&[10, 10], with_scheduler(ConnectionConfig { host, ..config() }, "linux"));
+    let linux = ConnectionConfig { host: Host::Linux, ..config() };
+    let mut pair = Pair::new(&[10, 10], with_scheduler(linux, "linux"));
     pair.connect_with_subflows(2);
     pair.send_all(Client, 2_000_000);
     let mut picks = 0;

@@ -78,6 +78,37 @@ fn a_smaller_send_buffer_takes_nothing_until_it_has_room() {
 }
 
 #[test]
+fn a_send_buffer_that_is_set_no_longer_follows_the_windows() {
+    for config in on_each_host(config()) {
+        let tcp = TcpConfig { send_buffer_tuning: true, ..config.tcp };
+        let mut pair = Pair::new(&[10, 20], ConnectionConfig { tcp, ..config });
+        pair.connect_with_subflows(2);
+        let host = pair.the(Client).config().host;
+        pair.write(Client, 100_000);
+        pair.run_until_received(Server, 100_001, secs(5));
+        assert!(pair.the(Client).writable() < 1_500_000, "{host:?}: two windows are less");
+        pair.command(Client, |c, now| c.set_send_buffer(now, 2 << 20).expect("it is some bytes"));
+        assert!(pair.the(Client).writable() > 2_000_000, "{host:?}");
+    }
+}
+
+/// Of two windows on each subflow, one is out and one waits behind it.
+#[test]
+fn the_plain_host_can_tune_its_send_buffer_to_two_windows_of_each_subflow() {
+    let tcp = TcpConfig { send_buffer_tuning: true, initial_window: 10, ..TcpConfig::default() };
+    let mut pair = Pair::new(&[10, 20], ConnectionConfig { tcp, ..config() });
+    pair.connect_with_subflows(2);
+    // Data bytes of a full segment of plain TCP with timestamps.
+    const MSS: u64 = 1448;
+    let before = pair.the(Client).snapshot().sending;
+    let room = pair.the(Client).writable();
+    assert_eq!(room + before.written_bytes - before.acked_bytes, 2 * 2 * 10 * MSS);
+    pair.write(Client, 1_000_000);
+    pair.run_until_received(Server, 1_000_001, secs(5));
+    assert!(pair.the(Client).writable() > 2 * room, "the windows have grown");
+}
+
+#[test]
 fn what_is_unsent_is_bounded_and_room_is_told_at_half_of_it() {
     for config in on_each_host(config()).into_iter().chain(on_each_host(tcp_config())) {
         let mut pair = Pair::new(&[10], config.clone());

@@ -6,8 +6,6 @@ use pathweave_proto::config::{
     ConnectionConfig, FailureDetection, LossRecovery, Pacing, PathManager, PathMtuDiscovery, ReceiveBuffer, TcpConfig,
 };
 use pathweave_proto::host::Host;
-use pathweave_proto::host::linux::LinuxHost;
-use pathweave_proto::host::mptcp_org::MptcpOrgHost;
 use pathweave_units::{Bitrate, Duration};
 use std::sync::Arc;
 
@@ -56,25 +54,35 @@ fn neither_failure_detection_nor_a_schedulers_name_changes_the_host() {
         let c = connection(text, &scheduler(entry));
         (c.host, c.config(&Registry::builtin()).expect("the registry is the same").host)
     };
-    let linux = LinuxHost { other_habits: true, ..LinuxHost::NO_HABIT };
     assert_eq!(host(&with_path(""), "linux"), (HostModel::Rfc, Host::Rfc));
     assert_eq!(host(&with_connection("failure_detection = \"linux\""), "minrtt"), (HostModel::Rfc, Host::Rfc));
-    assert_eq!(host(&with_connection("host = \"linux\""), "minrtt"), (HostModel::Linux, Host::Linux(linux)));
-    assert_eq!(host(&with_path(""), "minrtt:host=linux"), (HostModel::Linux, Host::Linux(linux)));
-    let only_ticks = LinuxHost { timer_tick: Duration::from_millis(4), ..LinuxHost::NO_HABIT };
-    let lines = "timer_tick = \"4ms\"";
-    assert_eq!(host(&with_connection(lines), "minrtt"), (HostModel::Rfc, Host::Linux(only_ticks)), "a habit alone");
-    let org = MptcpOrgHost { send_buffer_tuning: true, timer_tick: Duration::from_millis(4) };
-    let lines = "host = \"mptcp-0.9x\"\nsend_buffer_tuning = true\ntimer_tick = \"4ms\"";
-    assert_eq!(host(&with_connection(lines), "minrtt"), (HostModel::MptcpOrg, Host::MptcpOrg(org)));
+    assert_eq!(host(&with_connection("host = \"linux\""), "minrtt"), (HostModel::Linux, Host::Linux));
+    assert_eq!(host(&with_path(""), "minrtt:host=linux"), (HostModel::Linux, Host::Linux));
+    let org = with_connection("host = \"mptcp-0.9x\"");
+    assert_eq!(host(&org, "minrtt"), (HostModel::MptcpOrg, Host::MptcpOrg));
+}
+
+/// Setting one of them does not make the plain host another one.
+#[test]
+fn the_clock_and_the_tuning_of_the_send_buffer_are_settings_of_every_host() {
+    for model in HostModel::ALL {
+        let name = serde_json::to_value(model).expect("a word");
+        let lines = format!("host = {name}\nsend_buffer_tuning = true\ntimer_tick = \"4ms\"");
+        let c = connection(&with_connection(&lines), &scheduler("minrtt"));
+        let config = c.config(&Registry::builtin()).expect("the registry is the same");
+        assert_eq!((c.host, config.host), (model, model.into()));
+        assert_eq!((config.tcp.send_buffer_tuning, config.tcp.timer_tick), (true, Duration::from_millis(4)));
+    }
 }
 
 #[test]
-fn linux_detects_failures_as_linux_unless_told_otherwise() {
+fn failures_are_detected_as_the_setting_says_and_not_as_the_schedulers_name_does() {
     let detection = |text: &str, entry: &str| connection(text, &scheduler(entry)).engine.failure_detection;
-    assert_eq!(detection(&with_path(""), "linux"), FailureDetection::Linux);
+    assert_eq!(detection(&with_path(""), "linux"), FailureDetection::Fast);
     assert_eq!(detection(&with_path(""), "minrtt"), FailureDetection::Fast);
-    assert_eq!(detection(&with_path(""), "linux:failure_detection=fast"), FailureDetection::Fast);
+    assert_eq!(detection(&with_path(""), "linux:failure_detection=linux"), FailureDetection::Linux);
+    let table = "[scheduler.linux]\nfailure_detection = \"linux\"";
+    assert_eq!(detection(&with_path(table), "linux"), FailureDetection::Linux);
     assert_eq!(detection(&with_connection("failure_detection = \"fast\""), "linux"), FailureDetection::Fast);
     let mut document = builtin("wlan-3g").expect("it is there");
     let pinned = document.scenario(&Registry::builtin(), &scheduler("linux")).expect("right");
@@ -209,9 +217,10 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
     assert_eq!((close_timeout, max_subflows, accepted_addresses), (Duration::from_secs(5), 3, 2));
     assert!(!accept_priorities && !accept_removals && !share_data_acks);
     assert_eq!(keep_alive, Duration::from_secs(30));
-    let linux = LinuxHost { other_habits: true, send_buffer_tuning: true, timer_tick: Duration::from_millis(4) };
-    assert_eq!(host, Host::Linux(linux));
+    assert_eq!(host, Host::Linux);
     let expected = TcpConfig {
+        send_buffer_tuning: true,
+        timer_tick: Duration::from_millis(4),
         least_window_shift: 3,
         mtu: 1400,
         path_mtu_discovery: PathMtuDiscovery::BlackHoles,

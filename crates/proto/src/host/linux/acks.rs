@@ -3,6 +3,7 @@
 //! a part of a round trip (`net.ipv4.tcp_comp_sack_delay_ns`, `tcp_comp_sack_slack_ns`, `tcp_comp_sack_nr`).
 
 use crate::host::Surroundings;
+use crate::host::acks::AckRules;
 use arrayvec::ArrayVec;
 use pathweave_units::{Duration, Instant};
 
@@ -22,38 +23,14 @@ pub(crate) struct LinuxAcks {
     gap: Duration,
     /// The delay adapts: the longest one, less while segments come faster.
     delay: Duration,
-    pub(crate) compression: Compression,
+    compression: Compression,
 }
 
 impl LinuxAcks {
-    pub(crate) fn new(longest_delay: Duration) -> Self {
-        LinuxAcks { gap: Duration::ZERO, delay: longest_delay, compression: Compression::default() }
-    }
-
-    /// As before Linux 4.19.
-    #[cfg(feature = "host-mptcp-org")]
-    pub(crate) fn without_compression(longest_delay: Duration) -> Self {
-        let compression = Compression { off: true, ..Compression::default() };
-        LinuxAcks { compression, ..LinuxAcks::new(longest_delay) }
-    }
-
-    pub(crate) fn note_arrival(&mut self, gap: Duration) {
-        self.gap = gap;
-    }
-
-    /// A small window is not flooded with acknowledgements.
-    pub(crate) fn quick_acks(quick: u32, window: u64, full_segment: u32) -> u32 {
-        let budget = window / (2 * u64::from(full_segment.max(1)));
-        quick.min(budget.clamp(2, 1 << 20) as u32)
-    }
-
-    pub(crate) fn starts_again(&mut self, rto: Duration, longest_delay: Duration) -> bool {
-        self.adapt_delay(longest_delay);
-        self.gap > rto
-    }
-
-    pub(crate) fn delay(&self, longest: Duration) -> Duration {
-        self.delay.min(longest)
+    /// `compresses`: acknowledgements beyond a hole are compressed, as since Linux 4.19.
+    pub(in crate::host) fn new(longest_delay: Duration, compresses: bool) -> Self {
+        let compression = Compression { off: !compresses, ..Compression::default() };
+        LinuxAcks { gap: Duration::ZERO, delay: longest_delay, compression }
     }
 
     /// The delay follows the time between segments (half of the old value plus the gap), at least half of its maximum.
@@ -67,9 +44,97 @@ impl LinuxAcks {
     }
 }
 
+impl AckRules for LinuxAcks {
+    #[inline]
+    fn note_arrival(&mut self, gap: Duration) {
+        self.gap = gap;
+    }
+
+    /// A small window is not flooded with acknowledgements.
+    fn quick_acks(&self, quick: u32, window: u64, full_segment: u32) -> u32 {
+        let budget = window / (2 * u64::from(full_segment.max(1)));
+        quick.min(budget.clamp(2, 1 << 20) as u32)
+    }
+
+    /// After an idle time of more than `rto`.
+    fn starts_again(&mut self, rto: Duration, longest_delay: Duration) -> bool {
+        self.adapt_delay(longest_delay);
+        self.gap > rto
+    }
+
+    fn starts_again_after_duplicate(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn waits_for_reader(&self, smaller: bool, _many: bool, around: &Surroundings) -> bool {
+        smaller && !around.taken
+    }
+
+    #[inline]
+    fn waits_an_instant(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn answers_reading(&self, full: bool, over: bool) -> bool {
+        full || over
+    }
+
+    /// The kernel takes it for any other segment. Its reader, who then has all that waited to read, causes the acknowledgement.
+    fn answers_hole_of_stream(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn shares_data_acks(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn delay(&self, longest: Duration) -> Duration {
+        self.delay.min(longest)
+    }
+
+    fn waits_beyond_hole(&mut self, now: Instant, hole: u64, around: &Surroundings) -> bool {
+        self.compression.waits(now, hole, around)
+    }
+
+    fn before_new_block(&mut self, place: usize, blocks: &ArrayVec<(u64, u64), 4>) {
+        self.compression.before_new_block(place, blocks);
+    }
+
+    #[inline]
+    fn answers_at_once(&mut self) {
+        self.compression.flushed = None;
+    }
+
+    fn flushes(&mut self, now: Instant, around: &Surroundings) -> bool {
+        self.compression.flushes(now, around)
+    }
+
+    fn flushed_blocks(&self) -> Option<&ArrayVec<(u64, u64), 4>> {
+        self.compression.flushed.as_ref()
+    }
+
+    #[inline]
+    fn timer(&self) -> Instant {
+        self.compression.until.unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    #[inline]
+    fn acknowledged(&mut self) {
+        self.compression.acknowledged();
+    }
+
+    fn stop_timer(&mut self) {
+        self.compression.until = None;
+    }
+}
+
 /// Duplicate acknowledgements that wait as one.
 #[derive(Debug, Default)]
-pub(crate) struct Compression {
+struct Compression {
     /// Each goes out at once.
     off: bool,
     /// Those sent for the hole at `.0`; how many wait as one since, and until when.
@@ -78,7 +143,7 @@ pub(crate) struct Compression {
     until: Option<Instant>,
     /// The blocks of an acknowledgement that waited and goes out before a segment changes them, and how long that segment
     /// waits in turn.
-    pub(crate) flushed: Option<ArrayVec<(u64, u64), 4>>,
+    flushed: Option<ArrayVec<(u64, u64), 4>>,
     flushed_until: Option<Instant>,
 }
 
@@ -86,7 +151,7 @@ impl Compression {
     /// The first three acknowledgements go out at once, so that the sender sees the loss, then one for all that arrives in a
     /// twentieth of a round trip.
     #[inline(never)]
-    pub(crate) fn waits(&mut self, now: Instant, hole: u64, around: &Surroundings) -> bool {
+    fn waits(&mut self, now: Instant, hole: u64, around: &Surroundings) -> bool {
         if self.duplicates.0 != hole {
             self.duplicates = (hole, 0);
         }
@@ -106,13 +171,13 @@ impl Compression {
     }
 
     /// The block at `place` comes to the front.
-    pub(crate) fn before_new_block(&mut self, place: usize, blocks: &ArrayVec<(u64, u64), 4>) {
+    fn before_new_block(&mut self, place: usize, blocks: &ArrayVec<(u64, u64), 4>) {
         if place >= EXPECTED_BLOCKS && self.waiting > 0 {
             self.flushed = Some(blocks.clone());
         }
     }
 
-    pub(crate) fn flushes(&mut self, now: Instant, around: &Surroundings) -> bool {
+    fn flushes(&mut self, now: Instant, around: &Surroundings) -> bool {
         let flushes = self.flushed.is_some();
         if flushes {
             self.flushed_until = Some(now + Self::time(around));
@@ -120,18 +185,9 @@ impl Compression {
         flushes
     }
 
-    #[inline]
-    pub(crate) fn timer(&self) -> Instant {
-        self.until.unwrap_or(Instant::FAR_FUTURE)
-    }
-
-    pub(crate) fn acknowledged(&mut self) {
+    fn acknowledged(&mut self) {
         self.flushed = None;
         self.until = self.flushed_until.take();
         self.waiting = u32::from(self.until.is_some());
-    }
-
-    pub(crate) fn stop_timer(&mut self) {
-        self.until = None;
     }
 }

@@ -12,8 +12,8 @@
 //! pushed to when all packets of the instant have been taken (`mptcp_subflow_delegate`): how much it gets is decided by the window then.
 //! Until that time nobody else is picked, and an acknowledgement of the picked subflow pushes at once.
 
-use super::LinuxHost;
 use crate::host::Written;
+use crate::host::connection::ConnectionRules;
 use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::Instant;
 use std::collections::VecDeque;
@@ -25,50 +25,44 @@ const LEAST_SEND_BUFFER: u64 = 4096;
 #[derive(Debug)]
 pub(crate) struct LinuxConnection {
     /// The send buffer follows the subflows' windows.
-    pub(crate) tunes: bool,
-    /// The application has set its size.
-    pub(crate) fixed: bool,
-    /// Grants wait for the end of an instant.
-    pub(crate) delegates: bool,
-    pub(crate) fragments: Fragments,
-    pub(crate) delegation: Delegation,
+    tunes: bool,
+    fragments: Fragments,
+    delegation: Delegation,
     /// A writer that found no room has had what there was sent, and looks once more before it waits: for any room, not for a
     /// third of the buffer (`sk_stream_wait_memory`).
-    pub(crate) writer_looks_again: bool,
+    writer_looks_again: bool,
 }
 
 impl LinuxConnection {
-    pub(crate) fn new(host: &LinuxHost) -> Self {
+    pub(super) fn new(tunes: bool) -> Self {
         LinuxConnection {
-            tunes: host.send_buffer_tuning,
-            fixed: false,
-            delegates: host.other_habits,
+            tunes,
             fragments: Fragments::default(),
             delegation: Delegation::default(),
             writer_looks_again: false,
         }
     }
+}
 
-    /// Gives back the memory that is kept for what may come.
-    pub(crate) fn shrink(&mut self) {
-        self.fragments.ends.shrink_to_fit();
-        self.delegation.waiting.shrink_to_fit();
+impl ConnectionRules for LinuxConnection {
+    #[inline]
+    fn counts_memory(&self) -> bool {
+        self.tunes
     }
 
-    /// At most `max` bytes, which it is where the application has set that.
-    pub(crate) fn send_buffer(&self, max: u64, mptcp: bool, subflows: impl FnOnce() -> u64) -> u64 {
-        if self.fixed {
-            return max;
-        }
-        let subflows = subflows();
+    fn send_buffer(&self, _max: u64, mptcp: bool, subflows: u64) -> u64 {
         if mptcp { subflows + LEAST_SEND_BUFFER } else { subflows }
     }
 
-    pub(crate) fn send_memory(&self, written: &Written, queued: impl FnOnce(u64) -> u64) -> u64 {
-        if written.mptcp { written.bytes() + self.fragments.overhead() } else { queued(written.unassigned) }
+    fn send_memory(&self, written: &Written, queued: impl FnOnce(u64) -> u64) -> u64 {
+        match written.bytes() {
+            0 => 0,
+            bytes if written.mptcp => bytes + self.fragments.overhead(),
+            _ => queued(written.unassigned),
+        }
     }
 
-    pub(crate) fn writable(
+    fn writable(
         &self,
         written: &Written,
         memory: u64,
@@ -76,8 +70,12 @@ impl LinuxConnection {
         is_out: impl FnOnce() -> bool,
         fills: impl FnOnce(u64) -> u64,
     ) -> u64 {
+        let free = limit.saturating_sub(memory);
+        if free == 0 {
+            return 0;
+        }
         if !written.mptcp {
-            return fills(limit - memory);
+            return fills(free);
         }
         if written.end.0 < FULL {
             // The first fragment meets a send buffer of 20480 bytes, which grows once it goes out.
@@ -90,11 +88,101 @@ impl LinuxConnection {
         self.fragments.fills(memory, limit, written.unassigned > 0)
     }
 
-    pub(crate) fn note_burst(&mut self, end: DataSeq) {
+    fn tells_writer(&self, memory: u64, limit: u64, writable: u64, worth: u64) -> bool {
+        if self.tunes { 3 * memory <= 2 * limit } else { writable >= worth }
+    }
+
+    #[inline]
+    fn append(&mut self, end: DataSeq, bytes: u64, unsent: bool) {
+        if self.tunes {
+            self.fragments.append(end, bytes, unsent);
+        }
+    }
+
+    fn writer_found_no_more(&mut self) {
+        self.writer_looks_again = self.tunes;
+    }
+
+    fn writer_looks_again(&mut self) -> bool {
+        core::mem::take(&mut self.writer_looks_again)
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, una: DataSeq) {
+        self.fragments.acknowledge(una);
+    }
+
+    #[inline]
+    fn fragment_ends(&self) -> Option<&VecDeque<DataSeq>> {
+        self.tunes.then_some(&self.fragments.ends)
+    }
+
+    #[inline]
+    fn delegates(&self, queues: bool) -> bool {
+        queues
+    }
+
+    #[inline]
+    fn push_due(&self) -> Option<Instant> {
+        (!self.delegation.waiting.is_empty()).then_some(self.delegation.at)
+    }
+
+    fn shrink(&mut self) {
+        self.fragments.ends.shrink_to_fit();
+        self.delegation.waiting.shrink_to_fit();
+    }
+
+    fn clear_pushes(&mut self) {
+        self.delegation.waiting.clear();
+        self.delegation.picked = None;
+    }
+
+    #[inline]
+    fn begin_acknowledgement(&mut self, subflow: SubflowId, queues: bool) {
+        if queues {
+            self.delegation.acknowledging = Some(subflow);
+        }
+    }
+
+    #[inline]
+    fn end_acknowledgement(&mut self) {
+        self.delegation.acknowledging = None;
+    }
+
+    #[inline]
+    fn acknowledging(&self) -> Option<SubflowId> {
+        self.delegation.acknowledging
+    }
+
+    #[inline]
+    fn picked(&self) -> Option<SubflowId> {
+        self.delegation.picked
+    }
+
+    fn let_wait(&mut self, now: Instant, to: SubflowId) {
+        let Delegation { waiting, at, picked, .. } = &mut self.delegation;
+        (*at, *picked) = (now, Some(to));
+        if !waiting.contains(&to) {
+            waiting.push_back(to);
+        }
+    }
+
+    fn unpick(&mut self, subflow: SubflowId) {
+        self.delegation.picked.take_if(|picked| *picked == subflow);
+    }
+
+    fn next_pushed(&mut self) -> Option<SubflowId> {
+        let subflow = self.delegation.waiting.pop_front()?;
+        self.unpick(subflow);
+        self.delegation.acknowledging = Some(subflow);
+        Some(subflow)
+    }
+
+    fn note_burst(&mut self, end: DataSeq) {
         self.delegation.burst_end = self.fragments.end_from(end).unwrap_or(end);
     }
 
-    pub(crate) fn burst_end(&self, start: DataSeq) -> DataSeq {
+    fn burst_end(&self, start: DataSeq) -> DataSeq {
         let border = self.fragments.end_from(start + 1).unwrap_or(start + 1);
         self.delegation.burst_end.max(border)
     }
@@ -102,7 +190,7 @@ impl LinuxConnection {
 
 /// What waits for the end of an instant.
 #[derive(Debug, Default)]
-pub(crate) struct Delegation {
+struct Delegation {
     /// The subflows that push at the end of the instant, in the order in which they were picked.
     waiting: VecDeque<SubflowId>,
     /// The instant.
@@ -110,49 +198,9 @@ pub(crate) struct Delegation {
     /// The subflow that was picked last, until something is pushed to it.
     picked: Option<SubflowId>,
     /// The subflow whose segment is being processed, or that is being pushed to.
-    pub(crate) acknowledging: Option<SubflowId>,
-    /// Where the last burst that was decided ends.
-    pub(crate) burst_end: DataSeq,
-}
-
-impl Delegation {
-    /// When something is to be pushed.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        (!self.waiting.is_empty()).then_some(self.at)
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.waiting.clear();
-        self.picked = None;
-    }
-
-    /// The subflow that is pushed to next, where one was picked before.
-    pub(crate) fn picked(&self) -> Option<SubflowId> {
-        self.picked
-    }
-
-    /// Lets `to` push at the end of the instant.
-    pub(crate) fn let_wait(&mut self, now: Instant, to: SubflowId) {
-        self.at = now;
-        self.picked = Some(to);
-        if !self.waiting.contains(&to) {
-            self.waiting.push_back(to);
-        }
-    }
-
-    pub(crate) fn unpick(&mut self, subflow: SubflowId) {
-        if self.picked == Some(subflow) {
-            self.picked = None;
-        }
-    }
-
-    /// The next subflow whose wait is over.
-    pub(crate) fn next_pushed(&mut self) -> Option<SubflowId> {
-        let subflow = self.waiting.pop_front()?;
-        self.unpick(subflow);
-        self.acknowledging = Some(subflow);
-        Some(subflow)
-    }
+    acknowledging: Option<SubflowId>,
+    /// The end of the last burst.
+    burst_end: DataSeq,
 }
 
 const CHUNK: u64 = 32_768;
@@ -161,11 +209,11 @@ const HEADER: u64 = 40;
 /// With less room than this in a chunk the next one is begun.
 const LEAST_ROOM: u64 = 32 + HEADER;
 /// The data of a fragment that fills a chunk.
-pub(crate) const FULL: u64 = CHUNK - HEADER;
+const FULL: u64 = CHUNK - HEADER;
 
 /// The fragments of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Fragments {
+struct Fragments {
     /// Where each ends that is not acknowledged as a whole.
     ends: VecDeque<DataSeq>,
     /// Room in the chunk of the last one.
@@ -173,23 +221,18 @@ pub(crate) struct Fragments {
 }
 
 impl Fragments {
-    /// Where they end, in order.
-    pub(crate) fn ends(&self) -> &VecDeque<DataSeq> {
-        &self.ends
-    }
-
     /// Where the first of them ends that ends at or after `at`.
-    pub(crate) fn end_from(&self, at: DataSeq) -> Option<DataSeq> {
+    fn end_from(&self, at: DataSeq) -> Option<DataSeq> {
         self.ends.get(self.ends.partition_point(|e| *e < at)).copied()
     }
 
     /// The memory of their headers, bytes.
-    pub(crate) fn overhead(&self) -> u64 {
+    fn overhead(&self) -> u64 {
         self.ends.len() as u64 * HEADER
     }
 
     /// `bytes` are written at `end`. `unsent`: some of what was written before is.
-    pub(crate) fn append(&mut self, mut end: DataSeq, mut bytes: u64, mut unsent: bool) {
+    fn append(&mut self, mut end: DataSeq, mut bytes: u64, mut unsent: bool) {
         while bytes > 0 {
             let goes_on = unsent && self.room > 0;
             if !goes_on {
@@ -214,7 +257,7 @@ impl Fragments {
 
     /// How many bytes a writer writes that stops at the first piece begun with `limit` bytes of memory in use, of which are
     /// `memory` now.
-    pub(crate) fn fills(&self, mut memory: u64, limit: u64, unsent: bool) -> u64 {
+    fn fills(&self, mut memory: u64, limit: u64, unsent: bool) -> u64 {
         let (mut room, mut goes_on, mut bytes) = (self.room, unsent && self.room > 0, 0);
         while memory < limit {
             if !goes_on {
@@ -228,7 +271,7 @@ impl Fragments {
     }
 
     /// All before `una` is acknowledged.
-    pub(crate) fn acknowledge(&mut self, una: DataSeq) {
+    fn acknowledge(&mut self, una: DataSeq) {
         while self.ends.pop_front_if(|e| *e <= una).is_some() {}
     }
 }

@@ -1,15 +1,15 @@
-//! What a kernel does by the clock: its variance of round trips, its timer wheel, and the window after an idle time.
+//! What a kernel does by the clock: its variance of round trips, and the window after an idle time.
 //!
 //! The variance refines Jacobson's estimator (`tcp_rtt_estimator`): it rises at once with the largest deviation of a round and falls by a
-//! quarter of the difference at the end of each round, and a sample below the average counts an eighth towards it. Timers fire on a clock
-//! with ticks, late ones on coarser steps (`calc_wheel_index`). After an idle time the window is halved for each timeout that passed (RFC
-//! 2861, `tcp_cwnd_restart`).
+//! quarter of the difference at the end of each round, and a sample below the average counts an eighth towards it. After an idle time
+//! the window is halved for each timeout that passed (RFC 2861, `tcp_cwnd_restart`).
 
 use crate::congestion::Window;
-use pathweave_units::{Duration, Instant};
+use crate::host::rtt::RttRules;
+use pathweave_units::Duration;
 
 /// The mean deviation, and the largest of a round.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct MeanDeviation {
     mean: Duration,
     /// These two are four times a mean deviation.
@@ -18,8 +18,8 @@ pub(crate) struct MeanDeviation {
     round_end: u64,
 }
 
-impl MeanDeviation {
-    pub(crate) fn first(&mut self, rtt: Duration, nxt: u64, least: Duration) {
+impl RttRules for MeanDeviation {
+    fn first(&mut self, rtt: Duration, nxt: u64, least: Duration) {
         self.mean = rtt.div(2);
         self.margin = rtt.saturating_mul(2).max(least);
         self.round_max = self.margin;
@@ -27,7 +27,7 @@ impl MeanDeviation {
     }
 
     #[inline(never)]
-    pub(crate) fn sample(&mut self, srtt: Duration, rtt: Duration, (una, nxt): (u64, u64), least: Duration) {
+    fn sample(&mut self, srtt: Duration, rtt: Duration, una: u64, nxt: u64, least: Duration) {
         let (s, r) = (srtt.as_nanos(), rtt.as_nanos());
         let (deviation, mean) = (r.abs_diff(s), self.mean.as_nanos());
         // The kernel keeps four times the mean deviation; here `mean` is the plain mean.
@@ -51,18 +51,35 @@ impl MeanDeviation {
         }
     }
 
-    pub(crate) fn mean(&self) -> Duration {
+    fn variance(&self) -> Duration {
         self.mean
     }
 
-    pub(crate) fn margin(&self) -> Duration {
+    fn margin(&self) -> Duration {
         self.margin
+    }
+
+    fn after_late_opening(&self, before: Duration) -> Duration {
+        before
+    }
+
+    /// The kernel tells it by the shortest round trip alone.
+    fn tells_by_echoes(&self) -> bool {
+        false
+    }
+
+    fn probes_unmeasured(&self) -> bool {
+        true
+    }
+
+    fn measures_sacked(&self) -> bool {
+        true
     }
 }
 
 /// The window halves for each timeout that passed, down to `least`, and the threshold remembers three quarters of it. The kernel
 /// looks at this for each of the `buffers` that are queued while nothing is out.
-pub(crate) fn halve(window: &mut Window, least: u32, (idle, rto): (Duration, Duration), buffers: u32) {
+pub(in crate::host) fn halve(window: &mut Window, least: u32, (idle, rto): (Duration, Duration), buffers: u32) {
     for _ in 0..buffers {
         window.ssthresh = window.ssthresh.max(window.cwnd - window.cwnd / 4);
         let mut idle = idle;
@@ -73,25 +90,11 @@ pub(crate) fn halve(window: &mut Window, least: u32, (idle, rto): (Duration, Dur
     }
 }
 
-/// The least wait of a timer of RACK and TLP (`TCP_TIMEOUT_MIN`), which the kernel adds: two ticks.
-pub(crate) const SLACK: Duration = Duration::from_millis(2);
+/// How often the SYN of a new connection is repeated (`tcp_syn_retries`), which takes 127 s.
+pub(in crate::host) const SYN_REPETITIONS: u32 = 6;
 
-/// When a timer fires that is set now for `wait`: a tick after its time, and on a coarser step, 8, 64, 512, ... ticks, from 63
-/// of those of the level before on. A `tick` of zero is an exact clock.
-#[inline(never)]
-pub(crate) fn expiry(tick: Duration, now: Instant, wait: Duration) -> Instant {
-    let tick = tick.as_nanos();
-    if tick == 0 {
-        return now + wait;
-    }
-    let ticks = wait.as_nanos().div_ceil(tick);
-    let (mut step, mut reach) = (1, 63);
-    while ticks >= reach && step < 1 << 24 {
-        (step, reach) = (step * 8, reach * 8);
-    }
-    let due = (now.as_nanos() / tick).saturating_add(ticks);
-    Instant::from_nanos((due / step + 1).saturating_mul(step).saturating_mul(tick))
-}
+/// The least wait of a timer of RACK and TLP (`TCP_TIMEOUT_MIN`), which the kernel adds: two ticks.
+pub(super) const SLACK: Duration = Duration::from_millis(2);
 
 #[cfg(test)]
 mod tests {
@@ -103,15 +106,15 @@ mod tests {
         let mut deviation = MeanDeviation::default();
         deviation.first(ms(50), 10, ms(200));
         for i in 1..100 {
-            deviation.sample(ms(50), ms(50), (i, i + 10), ms(200));
+            deviation.sample(ms(50), ms(50), i, i + 10, ms(200));
         }
         assert_eq!(deviation.margin(), ms(200));
-        deviation.sample(ms(50), ms(850), (100, 110), ms(200));
+        deviation.sample(ms(50), ms(850), 100, 110, ms(200));
         let raised = deviation.margin();
         assert!(raised >= ms(800), "{raised}");
         // The round of the jump ends, then one without any deviation.
-        deviation.sample(ms(50), ms(50), (111, 121), ms(200));
-        deviation.sample(ms(50), ms(50), (122, 132), ms(200));
+        deviation.sample(ms(50), ms(50), 111, 121, ms(200));
+        deviation.sample(ms(50), ms(50), 122, 132, ms(200));
         assert!(deviation.margin() < raised && deviation.margin() >= raised.div(2), "{}", deviation.margin());
     }
 
@@ -123,24 +126,5 @@ mod tests {
         assert_eq!(window, Window { cwnd: 25, ssthresh: 75 });
         halve(&mut window, 10, (ms(2000), ms(200)), 1);
         assert_eq!(window, Window { cwnd: 10, ssthresh: 75 });
-    }
-
-    /// `docs/notes/` and the kernel's source: a tick late at least, on steps of 8 ticks from 63 ticks on, of 64 from 504 on.
-    #[test]
-    fn timers_fire_a_tick_late_and_long_ones_on_coarser_steps() {
-        let ms = Duration::from_millis;
-        let at = |now: u64, wait: u64| expiry(ms(1), Instant::ZERO + ms(now), ms(wait)).since(Instant::ZERO);
-        assert_eq!(at(0, 1), ms(2));
-        assert_eq!(at(5, 62), ms(68));
-        assert_eq!(at(0, 63), ms(64));
-        assert_eq!(at(1, 200), ms(208));
-        assert_eq!(at(0, 504), ms(512));
-        assert_eq!(at(0, 1000), ms(1024));
-    }
-
-    #[test]
-    fn without_a_tick_timers_are_exact() {
-        let now = Instant::from_nanos(17);
-        assert_eq!(expiry(Duration::ZERO, now, Duration::from_micros(5)), now + Duration::from_micros(5));
     }
 }

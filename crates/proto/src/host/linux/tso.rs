@@ -2,7 +2,8 @@
 //! several segments, and holds a buffer back where the next acknowledgement is near and makes it a full one. Their size, and the kernel's
 //! schedulers, go by its pacing rate (`tcp_update_pacing_rate`).
 
-use crate::host::{Left, Sending};
+use crate::host::Sending;
+use crate::host::subflow::Left;
 use core::cell::Cell;
 use pathweave_units::{Duration, Instant};
 

@@ -7,6 +7,7 @@
 //! Each segment comes in a buffer with its overhead. A buffer that goes on where another ends is joined to it, while both
 //! together are small enough (`mptcp_try_coalesce`); one that is read in part is there as a whole.
 
+use crate::host::window::WindowRules;
 use crate::host::{Arrived, Room, WindowSetting};
 use crate::seq::DataSeq;
 use pathweave_units::Duration;
@@ -22,10 +23,10 @@ const SIGNAL_BYTES: u64 = 24;
 const LEAST_OPENING: u32 = 128;
 /// How long a reader takes until the acknowledgement that it causes leaves. The acknowledgements that the kernel sends by
 /// itself while it takes segments leave earlier, and so not in the same instant.
-pub(crate) const READING: Duration = Duration::from_nanos(500);
+const READING: Duration = Duration::from_nanos(500);
 
 /// The window that a kernel could offer where `free` of `buffer` may be: whole steps, and none at all where little is free.
-pub(crate) fn possible(room: &Room, buffer: u64, mut free: u64) -> u64 {
+pub(in crate::host) fn possible(room: &Room, buffer: u64, mut free: u64) -> u64 {
     if free < buffer / 2 {
         free -= free % room.step;
         if free < buffer / 16 || free < room.full_segment.min(room.buffer / 4) {
@@ -36,12 +37,12 @@ pub(crate) fn possible(room: &Room, buffer: u64, mut free: u64) -> u64 {
 }
 
 /// Plain TCP looks at its window at each read; with Multipath TCP the whole window must have doubled since the peer was told.
-pub(crate) fn is_news(told: u64, possible: u64, mptcp: bool) -> bool {
+pub(in crate::host) fn is_news(told: u64, possible: u64, mptcp: bool) -> bool {
     !mptcp || (possible > 0 && possible >= 2 * told)
 }
 
 /// A window update is worth a segment of its own once the window doubles.
-pub(crate) fn tells(buffer: u64, left: u64, possible: u64) -> bool {
+pub(in crate::host) fn tells(buffer: u64, left: u64, possible: u64) -> bool {
     2 * left <= buffer && possible >= 2 * left && possible > 0
 }
 
@@ -61,12 +62,7 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// Gives back the memory that is kept for what may come.
-    pub(crate) fn shrink(&mut self) {
-        self.buffers.shrink();
-    }
-
-    pub(crate) fn new(setting: &WindowSetting) -> Self {
+    pub(super) fn new(setting: &WindowSetting) -> Self {
         // Nothing has shown yet how full segments are.
         let cautious = setting.mptcp;
         Shares {
@@ -77,32 +73,6 @@ impl Shares {
             full_segment: setting.full_segment,
             buffers: KernelBuffers::default(),
         }
-    }
-
-    pub(crate) fn set_cautious(&mut self, cautious: bool) {
-        self.cautious = cautious;
-    }
-
-    /// Whole segments.
-    pub(crate) fn of_syn(&self, buffer: u64) -> u64 {
-        if !self.opens {
-            return buffer;
-        }
-        let half = self.half();
-        (half - half % self.full_segment).min(u64::from(u16::MAX)).max(self.initial.min(self.full_segment))
-    }
-
-    pub(crate) fn first(&self, buffer: u64) -> u64 {
-        if !self.opens {
-            return buffer;
-        }
-        // Not bound by the 16 bits of a SYN's.
-        self.half().saturating_sub(self.full_segment).max(self.initial.min(self.full_segment))
-    }
-
-    /// Ten segments, which the kernel takes for longer before the handshake of a Multipath TCP connection has ended.
-    pub(crate) fn first_space(&self, setting: &WindowSetting) -> u64 {
-        10 * if self.mptcp { setting.largest_segment } else { setting.full_segment }
     }
 
     fn half(&self) -> u64 {
@@ -118,10 +88,68 @@ impl Shares {
         (buffer * 256).div_ceil(self.share())
     }
 
+    /// The part of `bytes` of the buffer that may be offered.
+    fn offered_of(&self, bytes: u64) -> u64 {
+        if self.cautious { bytes * FIRST_SHARE / self.share() } else { bytes }
+    }
+
+    /// The part of `buffer` that is taken if data takes `memory` bytes of memory: the window's share was made for single
+    /// segments.
+    fn occupied_by(&self, buffer: u64, memory: u64) -> u64 {
+        let free = self.memory(buffer).saturating_sub(memory);
+        buffer.saturating_sub(free * self.share() / 256)
+    }
+
+    /// The memory of `bytes` without a gap, in buffers that are as full as they may be.
+    fn joined(&self, buffer: u64, bytes: u64) -> u64 {
+        let longest = match self.mptcp {
+            true => {
+                let segment = self.full_segment.saturating_sub(SIGNAL_BYTES).max(1);
+                (self.longest_buffer(buffer) / segment).clamp(1, SEGMENTS) * segment
+            }
+            false => SEGMENTS * self.full_segment,
+        };
+        bytes + bytes.div_ceil(longest) * OVERHEAD
+    }
+
+    /// Buffers of a Multipath TCP stream are joined up to this, bytes.
+    fn longest_buffer(&self, buffer: u64) -> u64 {
+        self.memory(buffer) / 8
+    }
+}
+
+impl WindowRules for Shares {
+    fn shrink(&mut self) {
+        self.buffers.ready.shrink_to_fit();
+        self.buffers.waiting.shrink_to_fit();
+    }
+
+    /// Whole segments.
+    fn of_syn(&self, buffer: u64) -> u64 {
+        if !self.opens {
+            return buffer;
+        }
+        let half = self.half();
+        (half - half % self.full_segment).min(u64::from(u16::MAX)).max(self.initial.min(self.full_segment))
+    }
+
+    fn first(&self, buffer: u64) -> u64 {
+        if !self.opens {
+            return buffer;
+        }
+        // Not bound by the 16 bits of a SYN's.
+        self.half().saturating_sub(self.full_segment).max(self.initial.min(self.full_segment))
+    }
+
+    /// Ten segments, which the kernel takes for longer before the handshake of a Multipath TCP connection has ended.
+    fn first_space(&self, setting: &WindowSetting) -> u64 {
+        10 * if self.mptcp { setting.largest_segment } else { setting.full_segment }
+    }
+
     /// The kernel's window of a subflow stays what it was at first until a full segment has come, and opens by two segments
     /// for each one that arrives.
     #[inline(never)]
-    pub(crate) fn opened(&self, buffer: u64, limit: u64, clamp: u64, arrived: &Arrived, occupied: u64) -> u64 {
+    fn opened(&self, buffer: u64, limit: u64, clamp: u64, arrived: &Arrived, occupied: u64) -> u64 {
         if !arrived.saw_full {
             return limit;
         }
@@ -144,62 +172,73 @@ impl Shares {
         limit + room.min((2 * self.full_segment).max(2 * len))
     }
 
-    pub(crate) fn offered_of(&self, bytes: u64) -> u64 {
-        if self.cautious { bytes * FIRST_SHARE / self.share() } else { bytes }
+    #[inline(never)]
+    fn possible(&self, room: &Room) -> u64 {
+        possible(room, self.offered_of(room.buffer), self.offered_of(room.buffer.saturating_sub(room.occupied)))
+    }
+
+    fn ends_quick_acks(&self, buffer: u64, occupied: u64) -> bool {
+        self.offered_of(buffer.saturating_sub(occupied)) < self.offered_of(buffer) / 2
+    }
+
+    #[inline]
+    fn is_news(&self, told: u64, possible: impl FnOnce() -> u64, mptcp: bool) -> bool {
+        is_news(told, possible(), mptcp)
+    }
+
+    fn tells(&self, buffer: u64, _largest_segment: u64, left: u64, possible: u64) -> bool {
+        tells(buffer, left, possible)
     }
 
     #[inline(never)]
-    pub(crate) fn received(&mut self, buffer: u64, at: DataSeq, len: u64) {
+    fn received(&mut self, buffer: u64, at: DataSeq, len: u64) {
         self.buffers.insert(at, len, self.longest_buffer(buffer));
     }
 
-    pub(crate) fn read_to(&mut self, position: DataSeq) {
+    fn read_to(&mut self, position: DataSeq) {
         self.buffers.read_to(position);
     }
 
     /// The kernel counts what a Multipath TCP subflow holds only on that subflow.
     #[inline(never)]
-    pub(crate) fn occupied(&self, buffer: u64, bytes: u64, held: u64, mptcp: bool) -> u64 {
+    fn occupied(&self, buffer: u64, bytes: u64, held: u64, mptcp: bool) -> u64 {
         let memory = if mptcp { self.buffers.memory() } else { self.joined(buffer, bytes + held) };
         self.occupied_by(buffer, memory)
     }
 
-    /// What of `buffer` is taken where `memory` bytes of memory are: the window's share was made for single segments.
-    fn occupied_by(&self, buffer: u64, memory: u64) -> u64 {
-        let free = self.memory(buffer).saturating_sub(memory);
-        buffer.saturating_sub(free * self.share() / 256)
+    #[inline]
+    fn distrusts_new_subflows(&self) -> bool {
+        true
     }
 
-    /// The memory of `bytes` without a gap, in buffers that are as full as they may be.
-    fn joined(&self, buffer: u64, bytes: u64) -> u64 {
-        let longest = match self.mptcp {
-            true => {
-                let segment = self.full_segment.saturating_sub(SIGNAL_BYTES).max(1);
-                (self.longest_buffer(buffer) / segment).clamp(1, SEGMENTS) * segment
-            }
-            false => SEGMENTS * self.full_segment,
-        };
-        bytes + bytes.div_ceil(longest) * OVERHEAD
-    }
-
-    /// Buffers of a Multipath TCP stream are joined up to this, bytes.
-    fn longest_buffer(&self, buffer: u64) -> u64 {
-        self.memory(buffer) / 8
+    #[inline]
+    fn note_new_subflows(&mut self, distrusted: bool) {
+        self.cautious = distrusted;
     }
 
     /// The kernel's buffer is whole bytes of memory, the window their share in whole bytes. Where segments have not shown how
     /// full they are, more memory is taken for the same window.
-    pub(crate) fn grown(&self, wanted: u64, max: u64) -> (u64, u64) {
+    fn grown(&self, wanted: u64, max: u64) -> (u64, u64) {
         let share = if self.cautious { FIRST_SHARE } else { self.share() };
         let memory = wanted * 256 / share;
         ((memory * self.share() / 256).min(max), memory * share / 256)
     }
+
+    #[inline]
+    fn waits_for_rest(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn reading_takes(&self) -> Option<Duration> {
+        Some(READING)
+    }
 }
 
 /// A buffer's overhead, bytes.
-pub(crate) const OVERHEAD: u64 = 960;
+const OVERHEAD: u64 = 960;
 /// Segments in one buffer: 17 fragments of pages, and a segment that lies across two pages has two.
-pub(crate) const SEGMENTS: u64 = 16;
+const SEGMENTS: u64 = 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Buffer {
@@ -223,7 +262,7 @@ impl Buffer {
 
 /// The buffers of one connection's stream.
 #[derive(Debug, Default)]
-pub(crate) struct KernelBuffers {
+struct KernelBuffers {
     /// In order and not read yet.
     ready: VecDeque<Buffer>,
     /// Beyond a hole, sorted.
@@ -234,19 +273,13 @@ pub(crate) struct KernelBuffers {
 }
 
 impl KernelBuffers {
-    /// Gives back the memory that is kept for what may come.
-    pub(crate) fn shrink(&mut self) {
-        self.ready.shrink_to_fit();
-        self.waiting.shrink_to_fit();
-    }
-
     /// What all of it takes, bytes.
-    pub(crate) fn memory(&self) -> u64 {
+    fn memory(&self) -> u64 {
         self.bytes + (self.ready.len() + self.waiting.len()) as u64 * OVERHEAD
     }
 
     /// A segment's data has arrived, none of which was here. Buffers are joined up to `limit` bytes.
-    pub(crate) fn insert(&mut self, start: DataSeq, len: u64, limit: u64) {
+    fn insert(&mut self, start: DataSeq, len: u64, limit: u64) {
         let buffer = Buffer { start: start.max(self.next), end: start + len, segments: 1 };
         if buffer.start >= buffer.end {
             return;
@@ -280,7 +313,7 @@ impl KernelBuffers {
     }
 
     /// All before `position` has been read.
-    pub(crate) fn read_to(&mut self, position: DataSeq) {
+    fn read_to(&mut self, position: DataSeq) {
         while let Some(read) = self.ready.pop_front_if(|b| b.end <= position) {
             self.bytes -= read.end.since(read.start);
         }

@@ -3,31 +3,50 @@
 //!
 //! What differs from the Linux of today and decides their results stands here: what opportunistic retransmission and
 //! penalisation are (`penalisation`), what data takes of both buffers, and when a congestion
-//! window may grow (`grows`). The rest is shared with [`linux`](super::linux): the variance of round trips, the clock of
+//! window may grow (`subflow`). The rest is shared with [`linux`](super::linux): the variance of round trips, the clock of
 //! timers, the delay of acknowledgements (but not their compression, which is younger) and the window after an idle time.
 //!
 //! Each segment has a buffer of its own, of two kilobytes with its management.
 //! Half of the receive buffer's memory is offered (`net.ipv4.tcp_adv_win_scale` = 1). Both buffers are counted here so that a size is
 //! the window that the kernel makes of it: `tcp_rmem` and `tcp_wmem` would be twice that.
 
-pub(crate) mod penalisation;
+mod penalisation;
+mod subflow;
 
-use super::Written;
-use pathweave_units::Duration;
+use super::connection::ConnectionRules;
+use super::linux::acks::LinuxAcks;
+use super::linux::time::MeanDeviation;
+use super::linux::window;
+use super::unblocking::Obstacle;
+use super::window::WindowRules;
+use super::{Carrier, HostRules, Penalty, Remedy, Room, WindowSetting, Written};
+use pathweave_units::{Duration, Instant};
+use subflow::MptcpOrgSubflow;
 
-/// Settings of an mptcp.org kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MptcpOrgHost {
-    /// The send buffer begins small and follows the subflows' windows, up to `send_buffer`; else it is that large from the start.
-    pub send_buffer_tuning: bool,
-    /// The step of the clock that timers run on; zero: timers are exact.
-    pub timer_tick: Duration,
-}
+/// The kernel of mptcp.org.
+pub(crate) struct MptcpOrg;
 
-impl Default for MptcpOrgHost {
-    /// A send buffer that is fixed, and a clock of 1000 ticks a second.
-    fn default() -> Self {
-        MptcpOrgHost { send_buffer_tuning: false, timer_tick: Duration::from_millis(1) }
+impl HostRules for MptcpOrg {
+    type Subflow = MptcpOrgSubflow;
+    type Acks = LinuxAcks;
+    type Rtt = MeanDeviation;
+    type Connection = MptcpOrgConnection;
+    type Window = MptcpOrgWindow;
+
+    fn subflow(tunes: bool, cwnd: u32, mss: u32) -> MptcpOrgSubflow {
+        MptcpOrgSubflow::new(tunes, cwnd, mss)
+    }
+    fn acks(longest_delay: Duration) -> LinuxAcks {
+        LinuxAcks::new(longest_delay, false)
+    }
+    fn rtt() -> MeanDeviation {
+        MeanDeviation::default()
+    }
+    fn connection(tunes: bool) -> MptcpOrgConnection {
+        MptcpOrgConnection { tunes }
+    }
+    fn window(_setting: &WindowSetting) -> MptcpOrgWindow {
+        MptcpOrgWindow
     }
 }
 
@@ -37,48 +56,116 @@ pub(crate) struct MptcpOrgConnection {
     tunes: bool,
 }
 
-impl MptcpOrgConnection {
-    pub(crate) fn new(host: &MptcpOrgHost) -> Self {
-        MptcpOrgConnection { tunes: host.send_buffer_tuning }
+impl ConnectionRules for MptcpOrgConnection {
+    #[inline]
+    fn counts_memory(&self) -> bool {
+        true
     }
 
-    /// The subflows' send buffers together (`mptcp_update_sndbuf`), which are bytes of memory, at most `max`.
-    pub(crate) fn send_buffer(&self, max: u64, subflows: impl FnOnce() -> u64) -> u64 {
-        if self.tunes { (subflows() / SHARES).min(max) } else { max }
+    /// The subflows' send buffers together (`mptcp_update_sndbuf`), which are bytes of memory.
+    fn send_buffer(&self, max: u64, _mptcp: bool, subflows: u64) -> u64 {
+        if self.tunes { (subflows / SHARES).min(max) } else { max }
     }
 
-    pub(crate) fn send_memory(written: &Written) -> u64 {
+    fn send_memory(&self, written: &Written, _queued: impl FnOnce(u64) -> u64) -> u64 {
         taken(written.bytes(), written.mptcp)
     }
 
     /// A writer begins buffers while the limit is not reached, and fills each.
-    pub(crate) fn writable(written: &Written, limit: u64) -> u64 {
+    fn writable(
+        &self,
+        written: &Written,
+        _memory: u64,
+        limit: u64,
+        _is_out: impl FnOnce() -> bool,
+        _fills: impl FnOnce(u64) -> u64,
+    ) -> u64 {
         room(limit, written.mptcp).saturating_sub(written.bytes())
     }
 
     /// A writer that waits goes on when a third of the buffer is free (`sk_stream_is_writeable`).
-    pub(crate) fn tells_writer(memory: u64, limit: u64) -> bool {
+    fn tells_writer(&self, memory: u64, limit: u64, _writable: u64, _worth: u64) -> bool {
         3 * memory <= 2 * limit
     }
 
-    /// Written data fills more than two thirds of the buffer (`sk_stream_wspace` below `sk_stream_min_wspace`): a full one.
-    /// Says besides whether there is no room at all, if it does.
-    pub(crate) fn buffer_is_full(written: &Written, limit: u64) -> Option<bool> {
-        let memory = Self::send_memory(written);
-        (3 * memory > 2 * limit).then_some(memory >= limit)
+    /// A send buffer counts as full if written data fills more than two thirds of it (`sk_stream_wspace` below
+    /// `sk_stream_min_wspace`).
+    fn obstacle(
+        &self,
+        window_is_full: bool,
+        all_is_out: bool,
+        written: &Written,
+        limit: impl FnOnce() -> u64,
+    ) -> Option<Obstacle> {
+        if window_is_full || !all_is_out {
+            return window_is_full.then_some(Obstacle::ReceiveWindow);
+        }
+        let (memory, limit) = (taken(written.bytes(), written.mptcp), limit());
+        (3 * memory > 2 * limit).then_some(Obstacle::SendBuffer { full: memory >= limit })
+    }
+
+    fn helper_may_hold(&self) -> bool {
+        true
+    }
+
+    fn remedy(
+        &self,
+        now: Instant,
+        obstacle: Obstacle,
+        helper: &Carrier,
+        helper_holds: bool,
+        holders: &[Carrier],
+    ) -> Remedy {
+        let penalised = holders.first().filter(|slow| penalisation::penalises(now, obstacle, helper, slow));
+        let penalty = penalised.map(|slow| Penalty {
+            slow: slow.id,
+            halve: penalisation::halve,
+            // The kernel keeps the time with the subflow on whose behalf it penalises.
+            remembered_with: helper.id,
+            at_once: true,
+        });
+        Remedy { resends: !helper_holds && penalisation::resends(helper.srtt, holders), penalty }
     }
 }
 
-/// Whether an acknowledgement lets a window of `cwnd` segments grow of which `in_flight` were out when it came: all but three
-/// (`tcp_is_cwnd_limited` before Linux 3.16, without segmentation offload).
-pub(crate) fn grows(cwnd: u32, in_flight: u32) -> bool {
-    in_flight + 3 >= cwnd
+/// The kernel offers half of its memory. Each segment takes a whole buffer.
+#[derive(Debug)]
+pub(crate) struct MptcpOrgWindow;
+
+impl WindowRules for MptcpOrgWindow {
+    #[inline(never)]
+    fn possible(&self, room: &Room) -> u64 {
+        window::possible(room, room.buffer, room.buffer.saturating_sub(room.occupied))
+    }
+
+    fn ends_quick_acks(&self, buffer: u64, occupied: u64) -> bool {
+        buffer.saturating_sub(occupied) < buffer / 2
+    }
+
+    #[inline]
+    fn is_news(&self, told: u64, possible: impl FnOnce() -> u64, mptcp: bool) -> bool {
+        window::is_news(told, possible(), mptcp)
+    }
+
+    fn tells(&self, buffer: u64, _largest_segment: u64, left: u64, possible: u64) -> bool {
+        window::tells(buffer, left, possible)
+    }
+
+    #[inline]
+    fn occupied(&self, _buffer: u64, bytes: u64, held: u64, mptcp: bool) -> u64 {
+        taken(bytes + held, mptcp)
+    }
+
+    #[inline]
+    fn waits_for_rest(&self) -> bool {
+        false
+    }
 }
 
 /// A buffer of a full segment on Ethernet with what manages it (`SKB_TRUESIZE`), bytes of memory.
 const BUFFER_MEMORY: u64 = 2304;
 /// Memory of which a byte of window is made.
-pub(crate) const SHARES: u64 = 2;
+const SHARES: u64 = 2;
 /// What a segment takes of a size.
 const BUFFER: u64 = BUFFER_MEMORY / SHARES;
 /// Data bytes of a full segment with timestamps, of plain TCP and of Multipath TCP.
@@ -90,12 +177,12 @@ fn segment(mptcp: bool) -> u64 {
 }
 
 /// What `bytes` of data in full segments take of a buffer.
-pub(crate) fn taken(bytes: u64, mptcp: bool) -> u64 {
+fn taken(bytes: u64, mptcp: bool) -> u64 {
     bytes.div_ceil(segment(mptcp)) * BUFFER
 }
 
 /// The bytes of data in the segments that are begun before as much as `limit` is taken.
-pub(crate) fn room(limit: u64, mptcp: bool) -> u64 {
+fn room(limit: u64, mptcp: bool) -> u64 {
     limit.div_ceil(BUFFER) * segment(mptcp)
 }
 
@@ -109,35 +196,32 @@ mod tests {
     }
 
     #[test]
-    fn a_window_grows_that_was_used_but_for_three_segments() {
-        assert!(grows(10, 10) && grows(10, 7));
-        assert!(!grows(10, 6));
-        assert!(grows(2, 0));
-    }
-
-    #[test]
     fn a_writer_fills_the_buffer_that_crosses_the_limit_and_waits_for_a_third() {
+        let host = MptcpOrg::connection(false);
+        let writable = |bytes| host.writable(&written(bytes), 0, 100_000, || true, |free| free);
         // 86 segments take 99072 bytes, the 87th crosses the limit.
-        assert_eq!(MptcpOrgConnection::writable(&written(0), 100_000), 87 * 1424);
-        assert_eq!(MptcpOrgConnection::writable(&written(87 * 1424), 100_000), 0);
-        assert_eq!(MptcpOrgConnection::send_memory(&written(87 * 1424)), 87 * 1152);
-        assert!(!MptcpOrgConnection::tells_writer(66_667, 100_000));
-        assert!(MptcpOrgConnection::tells_writer(66_666, 100_000));
+        assert_eq!([writable(0), writable(87 * 1424)], [87 * 1424, 0]);
+        assert_eq!(host.send_memory(&written(87 * 1424), |queued| queued), 87 * 1152);
+        assert!(!host.tells_writer(66_667, 100_000, 0, 0));
+        assert!(host.tells_writer(66_666, 100_000, 0, 0));
     }
 
     #[test]
     fn a_buffer_counts_as_full_from_two_thirds_on() {
-        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(57 * 1424), 100_000), None);
-        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(58 * 1424), 100_000), Some(false));
-        assert_eq!(MptcpOrgConnection::buffer_is_full(&written(87 * 1424), 100_000), Some(true));
+        let host = MptcpOrg::connection(false);
+        let obstacle =
+            |segments: u64, all_is_out| host.obstacle(false, all_is_out, &written(segments * 1424), || 100_000);
+        assert_eq!(obstacle(57, true), None);
+        assert_eq!(obstacle(58, true), Some(Obstacle::SendBuffer { full: false }));
+        assert_eq!(obstacle(87, true), Some(Obstacle::SendBuffer { full: true }));
+        assert_eq!(obstacle(87, false), None, "the writer does not wait");
     }
 
     #[test]
     fn with_tuning_the_send_buffer_is_what_the_subflows_have_together() {
-        let host = |send_buffer_tuning| MptcpOrgHost { send_buffer_tuning, timer_tick: Duration::ZERO };
-        let tuned = MptcpOrgConnection::new(&host(true));
-        assert_eq!((tuned.send_buffer(1000, || 700), tuned.send_buffer(300, || 700)), (350, 300));
-        assert_eq!(MptcpOrgConnection::new(&host(false)).send_buffer(1000, || 700), 1000);
+        let tuned = MptcpOrg::connection(true);
+        assert_eq!((tuned.send_buffer(1000, true, 700), tuned.send_buffer(300, true, 700)), (350, 300));
+        assert_eq!(MptcpOrg::connection(false).send_buffer(1000, true, 700), 1000);
     }
 
     #[test]

@@ -6,45 +6,22 @@
 //! the subflow that holds it has more than four times that round trip, or a window of at most four segments.
 
 use crate::congestion::Window;
+use crate::host::Carrier;
+use crate::host::unblocking::Obstacle;
 use pathweave_units::{Duration, Instant};
 
 /// The holder of the first segment has to be this many times slower for that to go out again, or have a window this small.
 const RATIO: u64 = 4;
 const SMALL_WINDOW: u32 = 4;
 
-/// What holds a connection back that has room on some subflow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trigger {
-    /// The next segment does not fit the receive window.
-    ReceiveWindow,
-    /// All that was written is out and a writer waits. Without `full` there is room, of which it was not told yet.
-    SendBuffer { full: bool },
-}
-
-/// A subflow that holds the first segment that is not acknowledged.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Holder {
-    pub(crate) srtt: Duration,
-    pub(crate) cwnd: u32,
-    /// Nothing is lost or reordered, and the window is not being reduced.
-    pub(crate) open: bool,
-}
-
-/// Whether the first holder is penalised. `fast`: the round trip of the subflow that has room, `last`: when it made some other
-/// subflow be penalised.
-pub(crate) fn penalises(
-    now: Instant,
-    trigger: Trigger,
-    fast: Duration,
-    last: Option<Instant>,
-    holder: &Holder,
-) -> bool {
-    let guarded = last.is_some_and(|last| now.since(last) < fast);
-    trigger != (Trigger::SendBuffer { full: false }) && !guarded && fast < holder.srtt && holder.open
+/// Whether the first holder is penalised. `helper.penalised_at` is when the helper made some other subflow be penalised.
+pub(super) fn penalises(now: Instant, obstacle: Obstacle, helper: &Carrier, holder: &Carrier) -> bool {
+    let guarded = helper.penalised_at.is_some_and(|last| now.since(last) < helper.srtt);
+    obstacle != (Obstacle::SendBuffer { full: false }) && !guarded && helper.srtt < holder.srtt && holder.open
 }
 
 /// The window is halved, and so is the threshold, but not in slow start.
-pub(crate) fn halve(window: &mut Window) {
+pub(super) fn halve(window: &mut Window) {
     if !window.in_slow_start() {
         window.ssthresh = (window.ssthresh / 2).max(2);
     }
@@ -53,7 +30,7 @@ pub(crate) fn halve(window: &mut Window) {
 
 /// Whether the first segment goes out again on a subflow that does not hold it and has the round trip `fast`: the first of its
 /// `holders` that has a small window, or is not slow enough, decides.
-pub(crate) fn resends(fast: Duration, holders: impl Iterator<Item = Holder>) -> bool {
+pub(super) fn resends(fast: Duration, holders: &[Carrier]) -> bool {
     let mut resends = false;
     for holder in holders {
         if holder.cwnd <= SMALL_WINDOW {
@@ -70,6 +47,7 @@ pub(crate) fn resends(fast: Duration, holders: impl Iterator<Item = Holder>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seq::SubflowId;
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
@@ -79,25 +57,30 @@ mod tests {
         Instant::ZERO + ms(at)
     }
 
-    fn holder(srtt: u64, cwnd: u32) -> Holder {
-        Holder { srtt: ms(srtt), cwnd, open: true }
+    fn holder(srtt: u64, cwnd: u32) -> Carrier {
+        Carrier { id: SubflowId(0), srtt: ms(srtt), cwnd, usable: true, open: true, penalised_at: None }
+    }
+
+    /// A subflow with a round trip of 20 ms, which made some other one be penalised at this time.
+    fn helper(penalised_at: Option<Instant>) -> Carrier {
+        Carrier { penalised_at, ..holder(20, 10) }
     }
 
     #[test]
     fn a_slower_open_subflow_is_penalised_once_in_a_round_trip_of_the_faster() {
-        let window = Trigger::ReceiveWindow;
-        assert!(penalises(at(100), window, ms(20), None, &holder(21, 10)));
-        assert!(!penalises(at(100), window, ms(20), None, &holder(20, 10)), "not slower");
-        assert!(!penalises(at(100), window, ms(20), None, &Holder { open: false, ..holder(90, 10) }));
-        assert!(!penalises(at(100), window, ms(20), Some(at(81)), &holder(90, 10)), "the guard is 20 ms");
-        assert!(penalises(at(100), window, ms(20), Some(at(80)), &holder(90, 10)));
+        let window = Obstacle::ReceiveWindow;
+        assert!(penalises(at(100), window, &helper(None), &holder(21, 10)));
+        assert!(!penalises(at(100), window, &helper(None), &holder(20, 10)), "not slower");
+        assert!(!penalises(at(100), window, &helper(None), &Carrier { open: false, ..holder(90, 10) }));
+        assert!(!penalises(at(100), window, &helper(Some(at(81))), &holder(90, 10)), "the guard is 20 ms");
+        assert!(penalises(at(100), window, &helper(Some(at(80))), &holder(90, 10)));
     }
 
     #[test]
     fn a_send_buffer_without_any_room_penalises_and_one_with_some_does_not() {
-        let penalises = |trigger| penalises(at(100), trigger, ms(20), None, &holder(90, 10));
-        assert!(penalises(Trigger::SendBuffer { full: true }));
-        assert!(!penalises(Trigger::SendBuffer { full: false }));
+        let penalises = |obstacle| penalises(at(100), obstacle, &helper(None), &holder(90, 10));
+        assert!(penalises(Obstacle::SendBuffer { full: true }));
+        assert!(!penalises(Obstacle::SendBuffer { full: false }));
     }
 
     #[test]
@@ -115,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_segment_goes_out_again_where_its_holder_is_four_times_slower_or_has_a_small_window() {
-        let resends = |holders: &[Holder]| resends(ms(20), holders.iter().copied());
+        let resends = |holders: &[Carrier]| resends(ms(20), holders);
         assert!(resends(&[holder(81, 10)]));
         assert!(!resends(&[holder(80, 10)]));
         assert!(resends(&[holder(30, 4)]));

@@ -9,6 +9,8 @@ mod settings;
 pub(crate) use links::{Links, Path, Says};
 pub(crate) use packet::{Fate, Packet};
 pub(crate) use programs::{App, Programs, byte_at};
+#[cfg(feature = "host-linux")]
+pub(crate) use settings::on_linux;
 pub(crate) use settings::{config, on_each_host, tcp_config, with_recovery, with_scheduler};
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,15 +1,13 @@
 //! Settings that tests start from.
 
+#[cfg(feature = "host-linux")]
+use super::ms;
 use super::secs;
 use pathweave_algorithms::Registry;
 use pathweave_proto::config::{
     ConnectionConfig, FailureDetection, LossRecovery, PathManager, ReceiveBuffer, TcpConfig,
 };
 use pathweave_proto::host::Host;
-#[cfg(feature = "host-linux")]
-use pathweave_proto::host::linux::LinuxHost;
-#[cfg(feature = "host-mptcp-org")]
-use pathweave_proto::host::mptcp_org::MptcpOrgHost;
 
 /// A connection's settings: `minrtt`, `reno`, large buffers, all else as by default.
 pub(crate) fn config() -> ConnectionConfig {
@@ -40,16 +38,22 @@ pub(crate) fn config() -> ConnectionConfig {
     }
 }
 
-/// These settings with each host model that is compiled in.
+/// These settings with each host model that is compiled in; the kernels have the clocks that they come with.
 pub(crate) fn on_each_host(config: ConnectionConfig) -> Vec<ConnectionConfig> {
-    let hosts = [
-        Host::Rfc,
+    vec![
+        ConnectionConfig { host: Host::Rfc, ..config.clone() },
         #[cfg(feature = "host-linux")]
-        Host::Linux(LinuxHost::default()),
+        on_linux(config.clone()),
         #[cfg(feature = "host-mptcp-org")]
-        Host::MptcpOrg(MptcpOrgHost::default()),
-    ];
-    hosts.into_iter().map(|host| ConnectionConfig { host, ..config.clone() }).collect()
+        ConnectionConfig { host: Host::MptcpOrg, tcp: TcpConfig { timer_tick: ms(1), ..config.tcp }, ..config },
+    ]
+}
+
+/// These settings on a Linux host as it comes: with a clock of 1000 ticks a second, and a send buffer that follows the windows.
+#[cfg(feature = "host-linux")]
+pub(crate) fn on_linux(config: ConnectionConfig) -> ConnectionConfig {
+    let tcp = TcpConfig { send_buffer_tuning: true, timer_tick: ms(1), ..config.tcp };
+    ConnectionConfig { host: Host::Linux, tcp, ..config }
 }
 
 /// The settings of [`config`] without Multipath TCP.
