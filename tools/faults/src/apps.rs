@@ -14,6 +14,8 @@ pub(crate) enum Close {
     AfterTheEnd,
     /// Everything ends at once.
     Abort(Instant),
+    /// The application goes at this time: what it has written is still to be sent, and it reads nothing more.
+    Leave(Instant),
 }
 
 /// When an application reads.
@@ -74,9 +76,9 @@ pub(crate) struct App {
     /// The time of the next write, where it does not wait for room.
     pub(crate) next_write: Option<Instant>,
     pub(crate) next_read: Option<Instant>,
-    /// It has closed in order; it has aborted.
+    /// It has closed in order; it is gone: it has left or aborted.
     pub(crate) closed: bool,
-    pub(crate) aborted: bool,
+    pub(crate) gone: bool,
     /// It has read the end of the stream.
     pub(crate) saw_end: bool,
 }

@@ -1,8 +1,9 @@
 //! Cases drawn from a seed.
 
 use crate::apps::{Close, Plan};
-use crate::attackers::{Attacker, Sees};
+use crate::attackers::{Attacker, Forgery, Sees};
 use crate::draw::{Draw, LIMIT};
+use crate::middlebox::Tampering;
 use crate::paths::{Path, Versions, shape};
 use core::net::IpAddr;
 use pathweave_algorithms::Registry;
@@ -138,7 +139,32 @@ impl Case {
             3..=4 => case.attackers = (0..d.between(1, 3)).map(|_| Attacker::draw(d)).collect(),
             _ => {}
         }
+        case.draw_later_kinds(&mut Draw(Random::substream(seed, "later kinds")));
         case
+    }
+
+    /// Kinds of faults that came later. They have random numbers of their own, so that the other cases are what they were.
+    fn draw_later_kinds(&mut self, d: &mut Draw) {
+        if self.kind == Kind::Siege {
+            return;
+        }
+        for plan in &mut self.plans {
+            if d.chance(0.06) {
+                plan.close = Close::Leave(d.at_millis(1, 30_000));
+            }
+        }
+        for path in &mut self.paths {
+            for direction in &mut path.directions {
+                if d.chance(0.03) {
+                    direction.tampering.push(Tampering::of_keys(d));
+                }
+            }
+        }
+        for attacker in &mut self.attackers {
+            if d.chance(0.1) {
+                (attacker.forgeries, attacker.pause) = (vec![Forgery::RemoveAddress], Duration::ZERO);
+            }
+        }
     }
 
     /// Attackers who know addresses and ports, and nothing else that could make the connection fail.

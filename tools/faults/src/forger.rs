@@ -239,9 +239,12 @@ fn stranger(random: &mut Random, ipv4: bool) -> IpAddr {
         (true, 0) => Ipv4Addr::new(224, 0, 0, 1).into(),
         (true, 1) => Ipv4Addr::BROADCAST.into(),
         (true, 2) => Ipv4Addr::LOCALHOST.into(),
-        (true, _) => Ipv4Addr::from(0xc612_0000 | u32::from(low)).into(),
+        (true, 3) => Ipv4Addr::from(0xc612_0000 | u32::from(low)).into(),
+        (true, _) => Ipv4Addr::from(0x6440_0000 | u32::from(low)).into(),
         (false, 0) => Ipv6Addr::from([0xff02, 0, 0, 0, 0, 0, 0, 1]).into(),
         (false, 1) => Ipv6Addr::LOCALHOST.into(),
-        (false, _) => Ipv6Addr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, low]).into(),
+        (false, 2) => Ipv6Addr::from([0, 0, 0, 0, 0, 0xffff, 0x0a00, low]).into(),
+        (false, 3) => Ipv6Addr::from([0x2002, 0x7f00, low, 0, 0, 0, 0, 1]).into(),
+        (false, _) => Ipv6Addr::from([0x2a00, 0, 0, 0, 0, 0, 0, low]).into(),
     }
 }

@@ -5,8 +5,8 @@
 //! or break the rules), controller, recovery, failure detection and host; loss up to 30 %, reordering, duplicates, also of long ago,
 //! outages, changed bytes where checksums are in use; small windows, stalled readers, windows that a middlebox closes or
 //! cuts; middleboxes that take options out of single segments, one kind of them or all, cut segments, join or delay them, or put
-//! numbers of their own in the place of the hosts'; ends and halves of ends at any time; attackers off the path, who know
-//! addresses and ports, and on it, who also see packets.
+//! numbers of their own in the place of the hosts'; clients whose third segment has a data sequence signal and no keys; ends, halves
+//! of ends and applications that go at any time; attackers off the path, who know addresses and ports, and on it, who also see packets.
 //!
 //! What must hold ([`run`], one variant of [`Rule`] each):
 //!

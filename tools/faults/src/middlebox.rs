@@ -4,7 +4,7 @@ use crate::apps::CHANGED;
 use crate::draw::{Draw, LIMIT};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::mptcp::MptcpOption;
+use pathweave_wire::mptcp::{CapableContent, DataNumber, Dss, MpCapable, MptcpOption};
 use pathweave_wire::{Flags, Payload, Segment};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(crate) enum Change {
     TakeMptcp,
     TakeDss,
     TakeCapable,
+    /// A client's MP_CAPABLE after its SYN becomes a data sequence signal: what a client does that sends the data of its SYN again.
+    TakeKeys,
     TakeJoin,
     TakeAddressesAndOthers,
     TakeSack,
@@ -65,6 +67,13 @@ impl Tampering {
         Tampering { change, chance, from, until: from + length }
     }
 
+    /// On the first segments after a SYN, or on all.
+    pub(crate) fn of_keys(d: &mut Draw) -> Tampering {
+        let until = if d.chance(0.5) { LIMIT } else { d.millis(10, 5000) };
+        let chance = d.one(&[1.0, 1.0, 0.5]);
+        Tampering { change: Change::TakeKeys, chance, from: Instant::ZERO, until: Instant::ZERO + until }
+    }
+
     /// Changes `segments`, which one segment has become so far. Returns whether it tried.
     pub(crate) fn apply(&self, now: Instant, random: &mut Random, segments: &mut Vec<Segment>) -> bool {
         if now < self.from || now >= self.until || !random.chance(self.chance) {
@@ -89,6 +98,15 @@ fn change(segment: &mut Segment, change: Change) {
         }
         Change::TakeDss => options.dss = None,
         Change::TakeCapable => options.mptcp.retain(|o| !matches!(o, MptcpOption::Capable(_))),
+        Change::TakeKeys => {
+            let keys = |o: &MptcpOption| {
+                matches!(o, MptcpOption::Capable(MpCapable { content: CapableContent::Ack { .. }, .. }))
+            };
+            if options.mptcp.iter().any(keys) {
+                options.mptcp.retain(|o| !keys(o));
+                options.dss = Some(Dss { data_ack: Some(DataNumber::Short(1)), mapping: None, data_fin: false });
+            }
+        }
         Change::TakeJoin => options.mptcp.retain(|o| !matches!(o, MptcpOption::Join(_))),
         Change::TakeAddressesAndOthers => {
             options.mptcp.retain(|o| matches!(o, MptcpOption::Capable(_) | MptcpOption::Join(_)));

@@ -114,12 +114,12 @@ impl<'c> Programs<'c> {
     /// When the application at an end acts by itself.
     fn next_of_app(&self, end: usize) -> Option<Instant> {
         let (app, plan) = (&self.apps[end], &self.case.plans[end]);
-        if self.ends[end].is_some() || self.handles[end].is_none() || app.aborted {
+        if self.ends[end].is_some() || self.handles[end].is_none() || app.gone {
             return None;
         }
         let close = match plan.close {
             Close::At(at) if !app.closed => Some(at),
-            Close::Abort(at) => Some(at),
+            Close::Abort(at) | Close::Leave(at) => Some(at),
             _ => None,
         };
         let stalled = match plan.reader {
@@ -133,16 +133,18 @@ impl<'c> Programs<'c> {
     }
 
     fn act(&mut self, now: Instant, end: usize, endpoint: &mut Endpoint) {
-        if self.handles[end].is_none() || self.apps[end].aborted {
+        if self.handles[end].is_none() || self.apps[end].gone {
             return;
         }
-        if let Close::Abort(at) = self.case.plans[end].close
+        let plan = self.case.plans[end].close;
+        if let Close::Abort(at) | Close::Leave(at) = plan
             && at <= now
         {
-            self.show.tell(now, || format!("{} aborts", network::END[end]));
-            self.apps[end].aborted = true;
+            let leaves = matches!(plan, Close::Leave(_));
+            self.show.tell(now, || format!("{} {}", network::END[end], if leaves { "leaves" } else { "aborts" }));
+            (self.apps[end].gone, self.apps[end].closed) = (true, leaves);
             if let Some(handle) = self.handles[end] {
-                endpoint.abort(now, handle).ok();
+                endpoint.with(handle, |c| if leaves { c.leave(now) } else { c.abort(now) }).ok();
             }
             return;
         }
@@ -159,7 +161,7 @@ impl<'c> Programs<'c> {
             let app = &mut self.apps[end];
             let left = plan.bytes.saturating_sub(app.written);
             let due = calm || app.next_write.is_none_or(|t| t <= now);
-            if app.closed || app.aborted || left == 0 || !due {
+            if app.closed || app.gone || left == 0 || !due {
                 break;
             }
             let len = left.min(plan.chunk);
@@ -184,10 +186,10 @@ impl<'c> Programs<'c> {
             Close::AfterWriting => all,
             Close::AfterTheEnd => (app.saw_end && all) || calm,
             Close::At(at) => at <= now || calm,
-            Close::Abort(_) => false,
+            Close::Abort(_) | Close::Leave(_) => false,
         };
         // A client closes only what is open; a server closes what it has accepted.
-        if !due || app.closed || app.aborted {
+        if !due || app.closed || app.gone {
             return;
         }
         let Some(handle) = self.handles[end] else { return };
@@ -224,7 +226,7 @@ impl<'c> Programs<'c> {
 
     /// Reads everything that is there, no matter what the plan says.
     pub(crate) fn read_all(&mut self, now: Instant, end: usize, endpoint: &mut Endpoint) {
-        let Some(handle) = self.handles[end].filter(|_| !self.apps[end].aborted) else { return };
+        let Some(handle) = self.handles[end].filter(|_| !self.apps[end].gone) else { return };
         while let Ok(payload) = endpoint.read(now, handle, u64::MAX) {
             self.take(now, end, endpoint, &payload);
         }

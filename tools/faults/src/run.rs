@@ -216,7 +216,7 @@ impl Watch {
     fn look_for_stall(&mut self, world: &World<'_>, all_well: Instant, next: Instant) {
         let Programs { apps, ends, progress, handles, .. } = &world.driver.applications;
         let open = ends.iter().all(Option::is_none) && handles.iter().all(Option::is_some);
-        let owed = (0..2).any(|end| apps[end].written > apps[1 - end].read && !apps[1 - end].aborted);
+        let owed = (0..2).any(|end| apps[end].written > apps[1 - end].read && !apps[1 - end].gone);
         if !open || !owed {
             return;
         }

@@ -15,6 +15,13 @@ const BYTES: usize = 2 << 20;
 const PORT: u16 = 8080;
 const SERVER_PORT: u16 = 8000;
 const HTTP_SERVER: &str = include_str!("backend.py");
+/// A client whose SYNs have data.
+const FAST_OPEN: &str = include_str!("fast_open.py");
+/// It makes this many connections.
+const FAST_OPENS: u32 = 10;
+/// What a kernel counts as a client if a connection falls back after the data of its SYN was not taken, as it does with a kernel as the
+/// server too (RFC 8684 §3.1).
+const FALLS_BACK: &str = "MPCapableDataFallback";
 /// nginx without anything of its own outside of the folder.
 const NGINX: &str = "daemon off; pid nginx.pid; user root; worker_processes 1; events {}\n\
                      http { access_log off; server { listen 127.0.0.1:PORT; root FOLDER; } }\n";
@@ -29,6 +36,10 @@ enum Kind {
     /// A file goes, which the server keeps as `put`.
     Put,
     Iperf3,
+    /// Files go, each on a connection of its own with data in its SYN: without a cookie, or with a request for one in the SYN's place.
+    FastOpen {
+        cookie: bool,
+    },
 }
 
 /// A program with its arguments; `URL` and `SERVER` stand for where the server is.
@@ -51,16 +62,24 @@ pub(super) fn all() -> Vec<Program> {
         program(Kind::Iperf3, "iperf3 SERVER --bytes 2M"),
         program(Kind::Iperf3, "iperf3 SERVER --bytes 2M --reverse"),
         program(Kind::Iperf3, "iperf3 SERVER --time 2 --bidir"),
+        program(Kind::FastOpen { cookie: false }, "python3 fast_open.py ADDRESS"),
+        program(Kind::FastOpen { cookie: true }, "python3 fast_open.py ADDRESS"),
     ];
     all.extend(with_nginx.then(|| program(Kind::GetFromNginx, "curl -sS --fail --output out URL/data")));
     all
 }
 
 impl Kind {
+    /// What lets a program use Multipath TCP that does not ask for it by itself.
+    fn wrapper(self) -> &'static str {
+        if matches!(self, Kind::FastOpen { .. }) { "" } else { "mptcpize run " }
+    }
+
     /// What serves behind the engine, and how many connections a client makes.
     fn server(self) -> (String, u32) {
         match self {
             Kind::Get | Kind::Put => (format!("python3 backend.py {SERVER_PORT}"), 1),
+            Kind::FastOpen { .. } => (format!("python3 backend.py {SERVER_PORT}"), FAST_OPENS),
             Kind::GetFromNginx => ("nginx -p . -c nginx.conf -e nginx.err".into(), 1),
             Kind::Iperf3 => (format!("iperf3 --server --one-off --port {SERVER_PORT}"), 2),
         }
@@ -82,19 +101,26 @@ impl OverLinks for Program {
         let address = address(true, 0, 9);
         let command = self.command.replace("URL", &format!("http://{address}:{PORT}"));
         let command = command.replace("SERVER", &format!("--client {address} --port {PORT}"));
+        let command = command.replace("ADDRESS", &format!("{address} {PORT} {FAST_OPENS}"));
+        let before = match self.kind {
+            Kind::FastOpen { cookie } => {
+                vec![format!("sysctl -qw net.ipv4.tcp_fastopen={}", if cookie { 1 } else { 5 })]
+            }
+            _ => Vec::new(),
+        };
         let same = match self.kind {
             Kind::Get | Kind::GetFromNginx => " && cmp data out",
             Kind::Put => " && cmp data put",
-            Kind::Iperf3 => "",
+            Kind::Iperf3 | Kind::FastOpen { .. } => "",
         };
         Trial {
             name,
             paths: vec![LINK.to_owned(); 2],
             engine_is_client: false,
-            before: Vec::new(),
+            before,
             meanwhile: Vec::new(),
             engine,
-            kernel: format!("sh -c 'mptcpize run {command}{same}'"),
+            kernel: format!("sh -c '{}{command}{same}'", self.kind.wrapper()),
             seconds: SECONDS,
             seed: 1,
         }
@@ -107,16 +133,29 @@ impl OverLinks for Program {
             fs::write(&path, bytes).map_err(|e| format!("{}: {e}", path.display()))
         };
         file("backend.py", HTTP_SERVER.as_bytes())?;
+        file("fast_open.py", FAST_OPEN.as_bytes())?;
         let folder = trial.folder().display().to_string();
         file("nginx.conf", NGINX.replace("PORT", &SERVER_PORT.to_string()).replace("FOLDER", &folder).as_bytes())?;
         // Bytes that repeat only after a prime number of them.
         file("data", &(0..BYTES).map(|i| (i % 65_521 % 251) as u8).collect::<Vec<u8>>())?;
         let found = trial.run()?;
         // iperf3 ends its streams at once, whatever is on its way, on both sides.
-        let allowed: &[&str] = if self.kind == Kind::Iperf3 { &["MPFastcloseRx"] } else { &[] };
+        let allowed: &[&str] = match self.kind {
+            Kind::Iperf3 => &["MPFastcloseRx"],
+            Kind::FastOpen { cookie: false } => &[FALLS_BACK],
+            _ => &[],
+        };
         found.counters.nothing_wrong_but(allowed)?;
         if self.kind != Kind::Iperf3 && found.server.contains("failed") {
             return Err(format!("the proxy: {}", found.server));
+        }
+        let fell_back = found.counters.of(FALLS_BACK);
+        if self.kind == (Kind::FastOpen { cookie: false }) {
+            // Otherwise no SYN had data.
+            return match fell_back == u64::from(FAST_OPENS) {
+                true => Ok(()),
+                false => Err(format!("{fell_back} of {FAST_OPENS} connections fell back")),
+            };
         }
         let (connected, joined) = (found.counters.of("MPCapableSYNACKRX"), found.counters.joined());
         let (_, connections) = self.kind.server();
@@ -129,7 +168,12 @@ impl OverLinks for Program {
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nginx = if self.kind == Kind::GetFromNginx { " (nginx)" } else { "" };
-        write!(f, "mptcpize run {}{nginx}", self.command)
+        let of_kind = match self.kind {
+            Kind::GetFromNginx => " (nginx)",
+            Kind::FastOpen { cookie: false } => " (data in the SYN)",
+            Kind::FastOpen { cookie: true } => " (a cookie asked for in the SYN)",
+            _ => "",
+        };
+        write!(f, "{}{}{of_kind}", self.kind.wrapper(), self.command)
     }
 }
