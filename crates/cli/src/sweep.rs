@@ -1,7 +1,8 @@
 //! `pathweave sweep` and `pathweave arena`.
 
 use crate::args::{ArenaOptions, SweepOptions};
-use crate::shard::{Existing, Ready};
+use crate::output;
+use crate::shard::{Existing, Ready, file_name};
 use crate::terminal;
 use pathweave_algorithms::Registry;
 use pathweave_experiments::answer::Answer;
@@ -18,6 +19,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// What a sweep leaves in its folder.
+const RUNS: &str = "runs.jsonl";
+const PARQUET: &str = "runs.parquet";
+const PAGE: &str = "page.html";
 /// The most lines about runs that did not complete.
 const MOST_PROBLEMS: usize = 20;
 
@@ -25,6 +30,8 @@ const MOST_PROBLEMS: usize = 20;
 pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
     let ready = Ready::read(&options.plan, options.quick, registry)?;
     let (shard, shards) = options.shard.unwrap_or((1, 1));
+    let written = [RUNS, PARQUET, PAGE].map(|name| options.out.join(name));
+    output::spare(written.into_iter().chain([options.out.join(file_name(shard, shards))]), &ready.plan.files())?;
     terminal::listen_for_interrupt();
     let existing = if options.resume { Existing::Resume } else { Existing::Refuse };
     let complete = ready.run(&options.out, (shard, shards), existing, options.jobs.at_once, registry, engine)?;
@@ -44,11 +51,11 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
         return Ok(ExitCode::SUCCESS);
     };
     let lines: String = records.iter().map(|r| r.line()).collect();
-    let path = options.out.join("runs.jsonl");
+    let path = options.out.join(RUNS);
     std::fs::write(&path, lines).map_err(Failure::writing(path.display()))?;
     #[cfg(feature = "parquet")]
     if options.parquet {
-        crate::parquet_file::write(&options.out.join("runs.parquet"), &records)?;
+        crate::parquet_file::write(&options.out.join(PARQUET), &records)?;
     }
     let results = Results::new(&ready.plan.sweep, &records);
     let judged = verdicts(&ready.plan.sweep, &results).map_err(Failure::Input)?;
@@ -63,7 +70,7 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
 /// Writes the page of what there is, and its answers to standard output.
 fn write_page(ready: &Ready, results: &Results, judged: &[Judged<'_>], folder: &Path) -> Result<(), Failure> {
     let sweep = &ready.plan.sweep;
-    let path = folder.join("page.html");
+    let path = folder.join(PAGE);
     fs::write(&path, page(sweep, results, judged, version())).map_err(Failure::writing(path.display()))?;
     let mut text = Answer::of(sweep, results).map_or_else(String::new, |answer| answer.text());
     if !judged.is_empty() {

@@ -5,7 +5,7 @@
 //!
 //! - Each line is a whole number of milliseconds, and lines do not decrease. A line is one opportunity to deliver 1500
 //!   bytes at that time; several equal lines are several opportunities.
-//! - The trace repeats. Its period is its last time.
+//! - The trace repeats. Its period is its last time, unless [`Trace::lasting`] gives it another one.
 //! - Small packets share an opportunity. A packet that is longer than the rest of an opportunity continues in the next.
 //! - Opportunities that no packet uses are lost. A packet that arrives exactly at the time of an opportunity is too
 //!   late for it.
@@ -25,12 +25,16 @@ pub use cellular::{Cellular, CellularError};
 
 /// The bytes that one delivery opportunity can carry.
 pub const OPPORTUNITY_BYTES: u64 = 1500;
+/// The most opportunities of a trace that is repeated.
+const MOST_OPPORTUNITIES: u64 = 100_000_000;
 
 /// A periodic list of delivery opportunities, which is cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// Times in milliseconds from the start of a period: not empty, not decreasing, the last one above zero.
     millis: Arc<[u32]>,
+    /// Milliseconds after which it starts over; at least the last of `millis`.
+    period: u32,
 }
 
 /// Why a text or a list is not a trace.
@@ -62,6 +66,14 @@ pub enum TraceError {
     NoPeriod {
         /// The number of the last line, from 1.
         line: usize,
+    },
+    /// Repeated until the end of a longer trace, it would have too many opportunities.
+    #[error(
+        "repeated over {length}, it has more than {MOST_OPPORTUNITIES} opportunities; the other direction's trace must be shorter"
+    )]
+    TooLong {
+        /// How long the longer one is.
+        length: Duration,
     },
 }
 
@@ -95,7 +107,7 @@ impl Trace {
         match millis.last() {
             None => Err(TraceError::Empty),
             Some(0) => Err(TraceError::NoPeriod { line: millis.len() }),
-            Some(_) => Ok(Trace { millis }),
+            Some(&period) => Ok(Trace { millis, period }),
         }
     }
 
@@ -115,7 +127,7 @@ impl Trace {
     }
     /// The time after which the trace repeats.
     pub fn period(&self) -> Duration {
-        Duration::from_millis(self.millis.last().copied().map_or(1, u64::from))
+        Duration::from_millis(self.period.into())
     }
     /// The number of opportunities after `from` and up to `to`, both measured from the trace's start.
     pub fn opportunities(&self, from: Duration, to: Duration) -> u64 {
@@ -128,17 +140,40 @@ impl Trace {
         };
         up_to(to).saturating_sub(up_to(from))
     }
+    /// A trace that repeats this one for `length`, in whole milliseconds, and then starts over. It is the same trace if
+    /// `length` is its period.
+    ///
+    /// # Errors
+    /// If it would have more than 100 million opportunities.
+    pub fn lasting(&self, length: Duration) -> Result<Trace, TraceError> {
+        let last = u32::try_from(length.as_millis()).unwrap_or(u32::MAX).max(1);
+        if last == self.period {
+            return Ok(self.clone());
+        }
+        let repetitions = u64::from(last.div_ceil(self.period));
+        if repetitions.saturating_mul(self.millis.len() as u64) > MOST_OPPORTUNITIES {
+            return Err(TraceError::TooLong { length });
+        }
+        let starts = (0..repetitions).map(|n| n * u64::from(self.period));
+        let all = starts.flat_map(|start| self.millis.iter().map(move |m| start + u64::from(*m)));
+        let millis: Vec<u32> = all.map_while(|m| u32::try_from(m).ok().filter(|m| *m <= last)).collect();
+        match millis.last() {
+            None | Some(0) => Err(TraceError::NoPeriod { line: millis.len() }),
+            Some(_) => Ok(Trace { millis: millis.into(), period: last }),
+        }
+    }
+
     /// The same trace started at `offset`. The part before `offset` moves to the end of the period.
     ///
     /// The last time of a trace must be its period, so the cut is at the first opportunity at or after `offset`.
     pub fn rotated(&self, offset: Duration) -> Trace {
-        let period = self.millis.last().copied().unwrap_or(1);
+        let period = self.period;
         let wanted = (offset.as_millis() % u64::from(period)) as u32;
         let cut = self.millis.iter().copied().find(|m| *m >= wanted).unwrap_or(period);
         let split = self.millis.partition_point(|m| *m <= cut);
         let (before, after) = self.millis.split_at(split);
         let moved = after.iter().map(|m| m - cut).chain(before.iter().map(|m| m + (period - cut)));
-        Trace { millis: moved.collect() }
+        Trace { millis: moved.collect(), period }
     }
     /// The mean rate: what the opportunities of a period can carry, divided by the period.
     pub fn mean_rate(&self) -> Bitrate {
@@ -198,9 +233,11 @@ impl Cursor {
         let periods = now.since(self.base).as_nanos() / period.as_nanos();
         self.base += period.saturating_mul(periods);
         let elapsed = now.since(self.base).as_millis();
-        // The last time is the period, and less than a period has elapsed, so there is always an opportunity after
-        // `now`.
         self.index = self.trace.millis.partition_point(|&t| u64::from(t) <= elapsed);
+        if self.index == self.trace.millis.len() {
+            self.index = 0;
+            self.base += period;
+        }
     }
 }
 
@@ -238,6 +275,23 @@ mod tests {
             assert_eq!((rotated.period(), rotated.mean_rate()), (whole.period(), whole.mean_rate()), "{offset}");
             assert!(rotated.millis().is_sorted());
         }
+    }
+
+    #[test]
+    fn a_trace_lasts_longer_by_playing_again_from_its_start() {
+        let short = trace(&[0, 5, 5, 20]);
+        let longer = short.lasting(Duration::from_millis(48)).expect("it is short");
+        assert_eq!(
+            (longer.millis(), longer.period()),
+            (&[0, 5, 5, 20, 20, 25, 25, 40, 40, 45, 45][..], Duration::from_millis(48))
+        );
+        assert_eq!(short.lasting(short.period()), Ok(short.clone()));
+        let mut cursor = Cursor::new(longer.clone(), Instant::ZERO);
+        (0..11).for_each(|_| cursor.take());
+        assert_eq!(cursor.next(), Instant::from_millis(48), "it starts over after its period, not after its last time");
+        let days = Duration::from_secs(172_800);
+        assert_eq!(trace(&[1]).lasting(days), Err(TraceError::TooLong { length: days }));
+        assert_eq!(trace(&[20]).lasting(Duration::from_millis(7)), Err(TraceError::NoPeriod { line: 0 }));
     }
 
     #[test]
@@ -287,8 +341,10 @@ mod tests {
 
     #[test]
     fn skipping_equals_taking_one_by_one() {
-        let trace = trace(&[0, 5, 5, 20]);
-        for nanos in (0..90_000_000).step_by(250_000) {
+        let traces =
+            [trace(&[0, 5, 5, 20]), trace(&[0, 5, 5, 20]).lasting(Duration::from_millis(29)).expect("it is short")];
+        for (trace, nanos) in traces.iter().flat_map(|t| (0..90_000_000).step_by(250_000).map(move |nanos| (t, nanos)))
+        {
             let now = Instant::from_nanos(nanos);
             let mut skipped = Cursor::new(trace.clone(), Instant::ZERO);
             skipped.skip_past(now);

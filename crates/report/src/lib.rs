@@ -26,7 +26,7 @@ mod units;
 mod validation;
 mod verdict;
 
-pub use card::{About, Again, ExplanationLink};
+pub use card::{About, Again, ExplanationLink, link_text};
 pub use comparison::{Absent, Comparison, Judged, Planned, Standing, Summary};
 pub use csv::csv;
 pub use document::figure_page;

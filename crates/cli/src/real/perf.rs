@@ -3,6 +3,7 @@
 use super::args::PerfOptions;
 use super::perf_json;
 use super::settings::{Settings, settings};
+use crate::output;
 use pathweave_algorithms::Registry;
 use pathweave_runner::Failure;
 use pathweave_tun::perf::{Amount, Interval, Outcome, Request, Totals, engine, kernel, rate};
@@ -10,6 +11,7 @@ use pathweave_tun::uplinks::{self, Change};
 use pathweave_units::Duration;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use std::process::ExitCode;
 
 const DEFAULT_SECONDS: f64 = 10.0;
@@ -56,6 +58,9 @@ fn engine_options(options: &PerfOptions, registry: &Registry) -> Result<engine::
             "with --auto, --endpoint says which paths are backups, such as --endpoint \"dev wlan0 subflow backup\"";
         return Err(Failure::Input(format!("path_mode = backup: {reason}")));
     }
+    output::check(&options.pcap, &[])?;
+    let pcap = options.pcap.as_ref().map(|output| output.named_file("--pcap", "what is measured is shown there"));
+    let pcap = pcap.transpose()?;
     Ok(engine::Options {
         interfaces: options.interfaces(),
         backups,
@@ -67,7 +72,7 @@ fn engine_options(options: &PerfOptions, registry: &Registry) -> Result<engine::
         }),
         offload: !options.no_offload,
         config,
-        pcap: options.pcap.clone(),
+        pcap: pcap.map(Path::to_owned),
     })
 }
 

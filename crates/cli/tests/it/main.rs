@@ -4,6 +4,7 @@ mod compare;
 mod explain;
 mod listings;
 mod new_scheduler;
+mod outputs;
 #[cfg(all(feature = "tun", target_os = "linux"))]
 mod real;
 mod sweep;

@@ -13,6 +13,7 @@
 //! of options, the urgent pointer, and everything in the IP header but addresses and ECN. Encoding writes one fixed
 //! form.
 
+mod ethernet;
 mod icmp;
 mod mptcp;
 mod options;
@@ -23,6 +24,7 @@ mod arbitrary;
 #[cfg(test)]
 mod tests;
 
+pub use ethernet::{ETHERNET_BYTES, ethernet_header};
 pub use icmp::decode_packet_too_big;
 pub use options::{decode_options, encode_options};
 pub use packet::{

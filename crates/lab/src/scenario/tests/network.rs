@@ -144,7 +144,10 @@ fn long_form_paths_can_share_links() {
 #[test]
 fn long_form_mistakes_are_told() {
     let swap = |from: &str, to: &str| SHARED.replacen(from, to, 1);
-    says(&swap("[\"wlan\", \"trunk\"]", "[\"wlan\", \"lan\"]"), "test.toml:23: links = lan; did you mean `wlan`? There are: wlan, lte, trunk");
+    says(
+        &swap("[\"wlan\", \"trunk\"]", "[\"wlan\", \"lan\"]"),
+        "test.toml:23: links = lan; did you mean `wlan`? There are: wlan, lte, trunk",
+    );
     says(
         &swap("[\"wlan\", \"trunk\"]", "[\"wlan\", \"trunk\", \"lte\"]"),
         "test.toml:23: links = lte: allowed: a link that begins at server",
