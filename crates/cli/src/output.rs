@@ -112,6 +112,26 @@ impl Output {
     }
 }
 
+/// The value of an option that names where a page goes.
+pub(crate) fn page(text: &str) -> Result<Output, String> {
+    Output::read(text, Content::Page)
+}
+
+/// The value of an option that names where lines of JSON goes.
+pub(crate) fn lines(text: &str) -> Result<Output, String> {
+    Output::read(text, Content::Lines)
+}
+
+/// The value of an option that names where a table goes.
+pub(crate) fn table(text: &str) -> Result<Output, String> {
+    Output::read(text, Content::Table)
+}
+
+/// The value of an option that names where a capture goes.
+pub(crate) fn capture(text: &str) -> Result<Output, String> {
+    Output::read(text, Content::Capture)
+}
+
 impl From<&str> for Output {
     fn from(name: &str) -> Self {
         Output(name.into())

@@ -16,7 +16,6 @@ pub mod page;
 pub mod plan;
 pub mod plot;
 pub mod record;
-mod region;
 pub mod reproduction;
 pub mod results;
 pub mod runs;

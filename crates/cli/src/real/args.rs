@@ -1,7 +1,6 @@
 //! The arguments of commands with real packets.
 
-use crate::args::{capture, page};
-use crate::output::{Content, Output};
+use crate::output::{self, Content, Output};
 use clap::{Args, ValueHint};
 use pathweave_tun::Interface;
 use pathweave_tun::uplinks::Endpoint;
@@ -120,7 +119,7 @@ pub(crate) struct PerfOptions {
     pub(crate) clients: Option<u64>,
 
     /// Writes a capture of the engine's packets.
-    #[arg(long, value_name = "FILE.pcapng", conflicts_with = "kernel", value_parser = capture, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.pcapng", conflicts_with = "kernel", value_parser = output::capture, value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<Output>,
 
     /// Prints JSON as iperf3 does, for programs that read that. Its streams are the engine's subflows, or the kernel's one connection. If
@@ -165,7 +164,7 @@ pub(crate) struct EmulateOptions {
     pub(crate) json: Option<Output>,
 
     /// Writes a page that shows each path over time: rates, delays, queues and drops.
-    #[arg(long, value_name = "FILE.html|-", value_parser = page, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.html|-", value_parser = output::page, value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<Output>,
 
     /// The command in the client's namespace, and its arguments. When it ends, everything ends.

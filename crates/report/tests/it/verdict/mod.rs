@@ -248,7 +248,7 @@ impl Reader<'_> {
         let often = |s: &str| self.case.alone(s, tcp).first < self.case.alone(s, tcp).second;
         let mut all = self.case.schedulers().into_iter();
         match often(best) {
-            true => self.case.values(best).len() > 0 && all.all(often),
+            true => !self.case.values(best).is_empty() && all.all(often),
             false => self.case.is_clearly_behind(best, tcp) && all.all(|s| self.case.is_behind(s, tcp)),
         }
     }

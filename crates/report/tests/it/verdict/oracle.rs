@@ -28,7 +28,7 @@ impl Differences {
     }
     pub(super) fn margin(&self) -> f64 {
         let n = self.all.len() as f64;
-        let squares: f64 = self.all.iter().map(|d| (d - self.mean()).powi(2)).sum();
+        let squares: f64 = self.all.iter().map(|d| (d - self.mean()) * (d - self.mean())).sum();
         STUDENT[self.all.len() - 2] * (squares / (n - 1.0) / n).sqrt()
     }
     pub(super) fn are_zero(&self) -> bool {

@@ -91,7 +91,7 @@ pub(super) fn rounds_to(text: &str, x: f64) -> bool {
         return x > 0.0 && x < 0.01;
     }
     let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
-    let half = 0.5 * 0.1_f64.powi(i32::try_from(digits).expect("few digits"));
+    let half = 0.5 / (0..digits).fold(1.0, |power, _| power * 10.0);
     text.parse::<f64>().is_ok_and(|shown| (shown - x).abs() <= half + 1e-6)
 }
 

@@ -1,7 +1,8 @@
 //! Whether claims hold: each is made of atomic comparisons over the seeds.
 
+mod region;
+
 use crate::plan::{Claim, Comparison, Over, Plan, Relation, Side, other_point};
-use crate::region;
 use crate::results::Results;
 use crate::runs::Sweep;
 use pathweave_report::{Difference, quantile_of};
@@ -380,5 +381,4 @@ fn round(x: f64) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "claim_tests.rs"]
 mod tests;

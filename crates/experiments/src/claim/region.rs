@@ -1,6 +1,6 @@
 //! Where a claim holds that holds partly: by scenario, by comparison or by the values of one parameter.
 
-use crate::claim::Atom;
+use super::Atom;
 use crate::plan::Plan;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ impl Division {
 }
 
 /// The division that tells most comparisons apart, in words; `None` if none tells any.
-pub(crate) fn of(plan: &Plan, atoms: &[Atom]) -> Option<String> {
+pub(super) fn of(plan: &Plan, atoms: &[Atom]) -> Option<String> {
     let mut whats: Vec<&str> = Vec::new();
     for atom in atoms {
         if !whats.contains(&atom.what.as_str()) {
