@@ -1,8 +1,9 @@
-//! A capture of what a host sends and receives (pcapng, nanoseconds, an interface for each device).
+//! A capture of what a host sends and receives (pcapng, nanoseconds, an interface for each device). The packets have no Ethernet header on
+//! the devices, but a made-up one in the file: tcpdump reads no file with several interfaces of raw IP.
 
 use crate::Interface;
 use pathweave_driver::{HostPacket, Observer};
-use pathweave_wire::codec;
+use pathweave_wire::codec::{self, ethernet_header};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
@@ -29,6 +30,7 @@ pub struct Capture {
     /// Our address on each interface.
     addresses: Vec<IpAddr>,
     packet: Vec<u8>,
+    frame: Vec<u8>,
     /// The first thing that went wrong; nothing is written after it.
     error: Option<io::Error>,
 }
@@ -41,7 +43,7 @@ impl Capture {
     pub fn create(path: &Path, interfaces: &[Interface]) -> io::Result<Self> {
         let section = SectionHeaderBlock { endianness: Endianness::Little, ..SectionHeaderBlock::default() };
         let out = PcapNgWriter::with_section_header(BufWriter::new(File::create(path)?), section).map_err(io_error)?;
-        let mut capture = Capture { out, addresses: Vec::new(), packet: Vec::new(), error: None };
+        let mut capture = Capture { out, addresses: Vec::new(), packet: Vec::new(), frame: Vec::new(), error: None };
         interfaces.iter().try_for_each(|interface| capture.add_interface(interface))?;
         Ok(capture)
     }
@@ -52,7 +54,7 @@ impl Capture {
     /// Where the file cannot be written.
     pub fn add_interface(&mut self, interface: &Interface) -> io::Result<()> {
         let description = InterfaceDescriptionBlock {
-            linktype: DataLink::RAW,
+            linktype: DataLink::ETHERNET,
             snaplen: SNAP_BYTES as u32,
             options: vec![
                 InterfaceDescriptionOption::IfName(interface.name.clone().into()),
@@ -77,12 +79,16 @@ impl Capture {
         let own = if sent { segment.src.ip() } else { segment.dst.ip() };
         let Some(interface) = self.addresses.iter().position(|address| *address == own) else { return Ok(()) };
         codec::encode(segment, ecn, &mut self.packet).map_err(io::Error::other)?;
-        let kept = self.packet.len().min(SNAP_BYTES);
+        self.frame.clear();
+        self.frame.extend(ethernet_header(segment.src.ip(), segment.dst.ip()));
+        let original_len = (self.frame.len() + self.packet.len()) as u32;
+        let kept = self.packet.len().min(SNAP_BYTES - self.frame.len());
+        self.frame.extend_from_slice(&self.packet[..kept]);
         let block = EnhancedPacketBlock {
             interface_id: interface as u32,
             timestamp: Duration::from_nanos(at.as_nanos()),
-            original_len: self.packet.len() as u32,
-            data: Cow::Borrowed(&self.packet[..kept]),
+            original_len,
+            data: Cow::Borrowed(&self.frame),
             options: vec![EnhancedPacketOption::Flags(if sent { OUTBOUND } else { INBOUND })],
         };
         self.out.write_pcapng_block(block).map(drop).map_err(io_error)

@@ -12,6 +12,7 @@
 //! Bytes hold more forms than values do. What is not kept: reserved bits, the order of options and their padding, the
 //! urgent pointer, and of the IP header everything but addresses and ECN. Encoding always writes one form.
 
+mod ethernet;
 mod icmp;
 mod mptcp;
 mod options;
@@ -22,6 +23,7 @@ mod arbitrary;
 #[cfg(test)]
 mod tests;
 
+pub use ethernet::{ETHERNET_BYTES, ethernet_header};
 pub use icmp::decode_packet_too_big;
 pub use options::{decode_options, encode_options};
 pub use packet::{
