@@ -3,7 +3,7 @@
 //! The format and its meaning are mahimahi's (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP",
 //! USENIX ATC 2015): one whole number of milliseconds a line, in non-decreasing order; each line is one opportunity to
 //! deliver 1500 bytes at that time, equal lines are several. The trace starts over at its last time, so that its period
-//! is that time. Small packets share an opportunity. A packet that is longer than what is left of one goes on in the
+//! is that time, unless [`Trace::lasting`] says another one. Small packets share an opportunity. A packet that is longer than what is left of one goes on in the
 //! next. What nobody uses is lost. A packet that arrives at the very time of an opportunity comes too late for it.
 //!
 //! Mahimahi counts the packets that it reads from a TUN device, without a link-layer header (its own numbers are 1504
@@ -21,12 +21,16 @@ pub use cellular::{Cellular, CellularError};
 
 /// What one delivery opportunity carries, in bytes.
 pub const OPPORTUNITY_BYTES: u64 = 1500;
+/// The most opportunities of a trace that is repeated.
+const MOST_OPPORTUNITIES: u64 = 100_000_000;
 
 /// A periodic list of delivery opportunities. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// Milliseconds from the start of a period; not empty, non-decreasing, the last above zero.
     millis: Arc<[u32]>,
+    /// Milliseconds after which it starts over; at least the last of `millis`.
+    period: u32,
 }
 
 /// Why a text or a list is not a trace.
@@ -58,6 +62,14 @@ pub enum TraceError {
     NoPeriod {
         /// From 1.
         line: usize,
+    },
+    /// Repeated until the end of a longer trace, it would have too many opportunities.
+    #[error(
+        "repeated over {length}, it has more than {MOST_OPPORTUNITIES} opportunities; the other direction's trace must be shorter"
+    )]
+    TooLong {
+        /// How long the longer one is.
+        length: Duration,
     },
 }
 
@@ -91,7 +103,7 @@ impl Trace {
         match millis.last() {
             None => Err(TraceError::Empty),
             Some(0) => Err(TraceError::NoPeriod { line: millis.len() }),
-            Some(_) => Ok(Trace { millis }),
+            Some(&period) => Ok(Trace { millis, period }),
         }
     }
 
@@ -111,7 +123,7 @@ impl Trace {
     }
     /// After this time it starts over.
     pub fn period(&self) -> Duration {
-        Duration::from_millis(self.millis.last().copied().map_or(1, u64::from))
+        Duration::from_millis(self.period.into())
     }
     /// How many opportunities lie after `from` and up to `to`, both counted from the trace's start.
     pub fn opportunities(&self, from: Duration, to: Duration) -> u64 {
@@ -124,17 +136,39 @@ impl Trace {
         };
         up_to(to).saturating_sub(up_to(from))
     }
+    /// A trace that plays this one again and again for `length`, in whole milliseconds, and then starts over. It is this one if that is
+    /// its period.
+    ///
+    /// # Errors
+    /// If it would have more than 100 million opportunities.
+    pub fn lasting(&self, length: Duration) -> Result<Trace, TraceError> {
+        let last = u32::try_from(length.as_millis()).unwrap_or(u32::MAX).max(1);
+        if last == self.period {
+            return Ok(self.clone());
+        }
+        let repetitions = u64::from(last.div_ceil(self.period));
+        if repetitions.saturating_mul(self.millis.len() as u64) > MOST_OPPORTUNITIES {
+            return Err(TraceError::TooLong { length });
+        }
+        let starts = (0..repetitions).map(|n| n * u64::from(self.period));
+        let all = starts.flat_map(|start| self.millis.iter().map(move |m| start + u64::from(*m)));
+        let millis: Vec<u32> = all.map_while(|m| u32::try_from(m).ok().filter(|m| *m <= last)).collect();
+        match millis.last() {
+            None | Some(0) => Err(TraceError::NoPeriod { line: millis.len() }),
+            Some(_) => Ok(Trace { millis: millis.into(), period: last }),
+        }
+    }
     /// The same trace, starting at `offset`; what comes before that moves to the end of each period.
     ///
-    /// Times are whole milliseconds, and the last one is the period: the offset is moved on to the next opportunity.
+    /// Times are whole milliseconds, and the period ends with an opportunity: the offset is moved on to the next one.
     pub fn rotated(&self, offset: Duration) -> Trace {
-        let period = self.millis.last().copied().unwrap_or(1);
+        let period = self.period;
         let wanted = (offset.as_millis() % u64::from(period)) as u32;
         let cut = self.millis.iter().copied().find(|m| *m >= wanted).unwrap_or(period);
         let split = self.millis.partition_point(|m| *m <= cut);
         let (before, after) = self.millis.split_at(split);
         let moved = after.iter().map(|m| m - cut).chain(before.iter().map(|m| m + (period - cut)));
-        Trace { millis: moved.collect() }
+        Trace { millis: moved.collect(), period }
     }
     /// What the opportunities of a period carry, divided by the period.
     pub fn mean_rate(&self) -> Bitrate {
@@ -194,8 +228,11 @@ impl Cursor {
         let periods = now.since(self.base).as_nanos() / period.as_nanos();
         self.base += period.saturating_mul(periods);
         let elapsed = now.since(self.base).as_millis();
-        // The last time is the period, and less than a period has elapsed: there is always one after `now`.
         self.index = self.trace.millis.partition_point(|&t| u64::from(t) <= elapsed);
+        if self.index == self.trace.millis.len() {
+            self.index = 0;
+            self.base += period;
+        }
     }
 }
 
@@ -233,6 +270,23 @@ mod tests {
             assert_eq!((rotated.period(), rotated.mean_rate()), (whole.period(), whole.mean_rate()), "{offset}");
             assert!(rotated.millis().is_sorted());
         }
+    }
+
+    #[test]
+    fn a_trace_lasts_longer_by_playing_again_from_its_start() {
+        let short = trace(&[0, 5, 5, 20]);
+        let longer = short.lasting(Duration::from_millis(48)).expect("it is short");
+        assert_eq!(
+            (longer.millis(), longer.period()),
+            (&[0, 5, 5, 20, 20, 25, 25, 40, 40, 45, 45][..], Duration::from_millis(48))
+        );
+        assert_eq!(short.lasting(short.period()), Ok(short.clone()));
+        let mut cursor = Cursor::new(longer.clone(), Instant::ZERO);
+        (0..11).for_each(|_| cursor.take());
+        assert_eq!(cursor.next(), Instant::from_millis(48), "it starts over after its period, not after its last time");
+        let days = Duration::from_secs(172_800);
+        assert_eq!(trace(&[1]).lasting(days), Err(TraceError::TooLong { length: days }));
+        assert_eq!(trace(&[20]).lasting(Duration::from_millis(7)), Err(TraceError::NoPeriod { line: 0 }));
     }
 
     #[test]
@@ -282,8 +336,10 @@ mod tests {
 
     #[test]
     fn skipping_equals_taking_one_by_one() {
-        let trace = trace(&[0, 5, 5, 20]);
-        for nanos in (0..90_000_000).step_by(250_000) {
+        let traces =
+            [trace(&[0, 5, 5, 20]), trace(&[0, 5, 5, 20]).lasting(Duration::from_millis(29)).expect("it is short")];
+        for (trace, nanos) in traces.iter().flat_map(|t| (0..90_000_000).step_by(250_000).map(move |nanos| (t, nanos)))
+        {
             let now = Instant::from_nanos(nanos);
             let mut skipped = Cursor::new(trace.clone(), Instant::ZERO);
             skipped.skip_past(now);

@@ -2,17 +2,16 @@
 
 use super::app::{App, Apps};
 use super::requests::{Page, Requests};
+use super::traces::Traces;
 use super::traffic::Sources;
 use super::wires::Handle;
 use super::wires::Routes;
 use crate::middlebox::Middleboxes;
-use crate::scenario::{self, Direction, Files, LinkSettings, Path, Scenario, TraceSource, TraceStart, Workload};
+use crate::scenario::{self, Change, Direction, Files, Path, Scenario, Workload};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use pathweave_algorithms::Registry;
 use pathweave_netsim as net;
-use pathweave_netsim::{
-    LinkConfig, LinkId, LinkRandom, Network, NodeId, Packet, RouteId, ScheduledChange, Shaper, Trace,
-};
+use pathweave_netsim::{LinkId, LinkRandom, Network, NodeId, Packet, RouteId, ScheduledChange};
 use pathweave_proto::connection::PathMeta;
 use pathweave_proto::{Endpoint, LocalAddress, Secrets};
 use pathweave_units::random::Random;
@@ -134,17 +133,28 @@ pub fn network<P: Packet + Clone>(
 ) -> Result<(Network<P>, Vec<Ways>), BuildError> {
     let mut network = Network::new();
     let nodes: Vec<NodeId> = scenario.nodes.iter().map(|_| network.add_node()).collect();
-    for link in &scenario.links {
-        let builder = LinkBuilder { seed, files, name: &link.name, trace_start: scenario.trace_start };
-        let config = builder.config(link.settings.clone())?;
-        let random = LinkRandom::new(seed, &link.name);
-        let error = |e: net::GraphError| BuildError { place: link.name.clone(), message: e.to_string() };
-        let id = network.add_link(nodes[link.from], nodes[link.to], config, random).map_err(error)?;
-        for change in &link.changes {
-            let at = Instant::ZERO + change.at;
-            let change = change.change.clone().try_map_trace(|source| builder.trace(source))?;
-            network.schedule(ScheduledChange { at, link: id, change }).map_err(error)?;
+    let mut traces = Traces::new(scenario, seed, files);
+    let mut changes = Vec::new();
+    for both in scenario.links.chunks(2) {
+        traces.begin(both)?;
+        for link in both {
+            let config = traces.config(&link.name, link.settings.clone())?;
+            let random = LinkRandom::new(seed, &link.name);
+            let error = |e: net::GraphError| BuildError { place: link.name.clone(), message: e.to_string() };
+            let id = network.add_link(nodes[link.from], nodes[link.to], config, random).map_err(error)?;
+            for Change { at, change } in &link.changes {
+                let change = change.clone().try_map_trace(|source| traces.trace(&link.name, *at, source))?;
+                changes.push(ScheduledChange { at: Instant::ZERO + *at, link: id, change });
+            }
         }
+    }
+    // In their order, each goes to the end of the timeline, which takes no time.
+    changes.sort_by_key(|change| (change.at, change.link));
+    for change in changes {
+        let link = change.link.index();
+        let error =
+            |e: net::GraphError| BuildError { place: scenario.links[link].name.clone(), message: e.to_string() };
+        network.schedule(change).map_err(error)?;
     }
     let mut ways = Vec::new();
     for path in &scenario.paths {
@@ -238,56 +248,5 @@ impl Pages {
             self.list.len() - 1
         });
         Some(Requests::new(page, request))
-    }
-}
-
-/// Makes the network's settings of a scenario's.
-struct LinkBuilder<'a> {
-    seed: u64,
-    files: &'a dyn Files,
-    name: &'a str,
-    trace_start: TraceStart,
-}
-
-/// Bytes of an Ethernet header: mahimahi's 1500-byte opportunities carry IP packets, without one.
-const ETHERNET_BYTES: i32 = 14;
-
-impl LinkBuilder<'_> {
-    fn error(&self, message: String) -> BuildError {
-        BuildError { place: self.name.to_owned(), message }
-    }
-
-    fn trace(&self, source: TraceSource) -> Result<Trace, BuildError> {
-        match source {
-            TraceSource::File(name) => {
-                let text = self.files.read(&name).map_err(|e| self.error(format!("{name}: {e}")))?;
-                let trace = Trace::parse(&text).map_err(|e| self.error(format!("{name}: {e}")))?;
-                Ok(match self.trace_start {
-                    TraceStart::Beginning => trace,
-                    TraceStart::Seeded => trace.rotated(trace.period().mul_f64(self.trace_part())),
-                })
-            }
-            TraceSource::Cellular { model, seed } => {
-                let seed = seed.map_or(self.seed, u64::from);
-                let mut random = Random::substream(seed, &format!("{}/cellular", self.name));
-                model.generate(&mut random).map_err(|e| self.error(e.to_string()))
-            }
-        }
-    }
-
-    /// The part of a recorded trace, from 0 to 1, after which it starts: the same for both directions of a link, which were recorded
-    /// together.
-    fn trace_part(&self) -> f64 {
-        let link = self.name.rsplit_once('.').map_or(self.name, |(link, _)| link);
-        Random::substream(self.seed, &format!("{link}/trace start")).unit()
-    }
-
-    fn config(&self, settings: LinkSettings) -> Result<LinkConfig, BuildError> {
-        let config = settings.try_map_trace(|source| self.trace(source))?;
-        let overhead_bytes = match config.shaper {
-            Shaper::Trace(_) => (config.overhead_bytes - ETHERNET_BYTES).max(0),
-            _ => config.overhead_bytes,
-        };
-        Ok(LinkConfig { overhead_bytes, ..config })
     }
 }

@@ -9,6 +9,7 @@ mod digest;
 mod meter;
 mod requests;
 mod totals;
+mod traces;
 mod traffic;
 mod watch;
 mod wires;

@@ -68,8 +68,9 @@ impl Sources {
             packet: Segment { src: from, dst: to, payload, ..Segment::default() },
         };
         source.begin();
+        let first = Some(source.next).filter(|next| *next < Instant::FAR_FUTURE);
+        self.next = self.next.into_iter().chain(first).min();
         self.list.push(source);
-        self.find_next();
     }
 
     /// When the next packet is sent.
