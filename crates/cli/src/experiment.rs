@@ -22,11 +22,9 @@ pub(crate) fn chosen(options: &ReproduceOptions) -> Result<Vec<Experiment>, Fail
         if !all.iter().any(|e| e.paper == *wanted || name(e) == *wanted) {
             let names: Vec<String> = all.iter().map(name).collect();
             let papers = all.iter().map(|e| e.paper.as_str());
-            let meant = did_you_mean(wanted, names.iter().map(String::as_str).chain(papers));
-            return Err(Failure::Input(format!(
-                "{wanted}: there is no such paper or experiment{meant}; there are: {}",
-                names.join(", ")
-            )));
+            let there_are = format!("there are: {}", names.join(", "));
+            let hint = did_you_mean(wanted, names.iter().map(String::as_str).chain(papers), &there_are);
+            return Err(Failure::Input(format!("{wanted}: there is no such paper or experiment; {hint}")));
         }
     }
     let asked = |e: &Experiment| {

@@ -73,7 +73,7 @@ impl Diagnostic for Place<'_> {
         Some(match (self.error.problem, self.error.suggestion()) {
             (Problem::Syntax, _) => Box::new(allowed),
             (_, Some(Suggestion::Setting(name) | Suggestion::Value(name))) => {
-                Box::new(format!("did you mean `{name}`? There are: {allowed}"))
+                Box::new(format!("did you mean `{name}`? Allowed: {allowed}"))
             }
             (_, None) => Box::new(format!("allowed: {allowed}")),
         })

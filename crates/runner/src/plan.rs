@@ -65,6 +65,27 @@ impl Plan {
     pub fn schedulers(&self) -> usize {
         self.variants.iter().filter(|(variant, _)| matches!(variant, Variant::Scheduler(_))).count()
     }
+
+    /// The files that were read for it: the scenario's and its traces.
+    pub fn files(&self) -> Vec<PathBuf> {
+        own_file(&self.argument).into_iter().chain(self.traces.files()).collect()
+    }
+}
+
+impl Source {
+    /// The files that it is read from: its own and its traces.
+    pub fn files(&self, registry: &Registry) -> Vec<PathBuf> {
+        let traces = Traces::new(self.folder.as_deref());
+        let scenario = self.document.scenario(registry, &Variant::AsWritten);
+        // What is wrong with the scenario is told when it is run.
+        let names = scenario.as_ref().map(Scenario::trace_files).unwrap_or_default();
+        own_file(&self.argument).into_iter().chain(names.into_iter().map(|name| traces.place(name))).collect()
+    }
+}
+
+/// The file of a scenario that was asked for by this; nothing for built-in ones.
+fn own_file(argument: &str) -> Option<PathBuf> {
+    builtin(argument).is_none().then(|| argument.into())
 }
 
 /// All scenarios in the order given; schedulers in the order given, then plain TCP on path 0, 1, ...
@@ -160,11 +181,8 @@ pub fn open(name: &str) -> Result<Source, Failure> {
         Err(error) => {
             let built_in: Vec<_> = BUILTIN.iter().map(|(name, _)| *name).collect();
             let hint = if name.contains('=') { "; put --set before a setting" } else { "" };
-            let meant = did_you_mean(name, built_in.iter().copied());
-            Err(Failure::Input(format!(
-                "{name}: {error}{meant}; a scenario is a file or one of {}{hint}",
-                built_in.join(", ")
-            )))
+            let there_are = format!("a scenario is a file or one of {}{hint}", built_in.join(", "));
+            Err(Failure::Input(format!("{name}: {error}; {}", did_you_mean(name, built_in, &there_are))))
         }
     }
 }
@@ -254,8 +272,18 @@ impl Traces {
     }
 
     fn find(&self, name: &str) -> Result<String, String> {
+        std::fs::read_to_string(self.place(name)).map_err(|e| e.to_string())
+    }
+
+    /// Where the file called `name` is.
+    fn place(&self, name: &str) -> PathBuf {
         let beside = self.folder.as_ref().map(|folder| folder.join(name)).filter(|path| path.exists());
-        std::fs::read_to_string(beside.unwrap_or_else(|| name.into())).map_err(|e| e.to_string())
+        beside.unwrap_or_else(|| name.into())
+    }
+
+    /// The files that were read.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.read.keys().map(|name| self.place(name))
     }
 }
 

@@ -23,7 +23,7 @@ impl Scenario {
             write_link(&mut out, pair, self);
         }
         for path in &self.paths {
-            let links: Vec<String> = path.up.iter().map(|i| quoted(base_name(&self.links[*i].name))).collect();
+            let links: Vec<String> = path.up.iter().map(|i| quoted(self.links[*i].base_name())).collect();
             let _ = writeln!(out, "\n[[path]]\nname = {}\nlinks = [{}]", quoted(&path.name), links.join(", "));
             if !path.middleboxes.is_empty() {
                 let list: Vec<String> = path.middleboxes.iter().map(|m| quoted(&MiddleboxParser::write(m))).collect();
@@ -106,11 +106,6 @@ impl Connection {
     }
 }
 
-/// `wlan` of `wlan.up`.
-fn base_name(name: &str) -> &str {
-    name.rsplit_once('.').map_or(name, |(base, _)| base)
-}
-
 /// A TOML string.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
@@ -129,6 +124,10 @@ fn quoted(text: &str) -> String {
 /// A setting's value in TOML, where it is written at all.
 fn value_of<T>(setting: &Setting<T>, target: &T) -> Option<String> {
     let text = (setting.get)(target)?;
+    // A schema takes long to make, and most values are no numbers.
+    if text.parse::<bool>().is_err() && text.parse::<f64>().is_err() {
+        return Some(quoted(&text));
+    }
     let schema = (setting.schema)();
     let kind = schema.get("type").and_then(|kind| kind.as_str());
     Some(match kind {
@@ -156,7 +155,7 @@ fn written(setting: &'static Setting<LinkSettings>, rate: &Rate) -> &'static Set
 fn write_link(out: &mut String, pair: &[Link], scenario: &Scenario) {
     let [up, ..] = pair else { return };
     let ends = [up.from, up.to].map(|node| quoted(&scenario.nodes[node].name));
-    let _ = writeln!(out, "\n[[link]]\nname = {}\nbetween = [{}]", quoted(base_name(&up.name)), ends.join(", "));
+    let _ = writeln!(out, "\n[[link]]\nname = {}\nbetween = [{}]", quoted(up.base_name()), ends.join(", "));
     for (direction, link) in ["up", "down"].into_iter().zip(pair) {
         let _ = writeln!(out, "\n[link.{direction}]");
         for setting in LINK {

@@ -4,7 +4,7 @@ use super::data::{Algorithm, Connection, Direction, EndsWith, HostModel, PathMod
 use super::document::{Document, Entry, Value};
 use super::error::{Problem, ScenarioError};
 use super::link::Rate;
-use super::read::{IN_CONNECTION, Network, Reader, known_keys};
+use super::read::{IN_CONNECTION, Names, Network, Reader, known_keys};
 use super::setting::{CONNECTION, SCENARIO};
 use super::spec::{self, SchedulerSpec};
 use super::traffic;
@@ -239,16 +239,18 @@ impl<'a> Maker<'a> {
             tables.push((root, &[]));
         }
         let mut connections: Vec<Connection> = Vec::new();
+        let mut taken = Names::new();
         for table in &tables {
             self.reader.check_keys(table.1, &known_keys("connection"))?;
-            let taken: Vec<&str> = connections.iter().map(|c| c.name.as_str()).collect();
-            let mut connection =
-                Connection { name: self.reader.name("connection", table, &taken)?, ..default_connection() };
+            let name = self.reader.name("connection", table, &mut taken)?;
+            // A table may stand for several connections, which have other names.
+            taken.remove(&name);
+            let mut connection = Connection { name, ..default_connection() };
             connection.paths = self.paths(table, scenario)?;
             self.settings(table, &mut connection)?;
             let count = self.count(table)?;
             for connection in several(connection, count) {
-                if connections.iter().any(|c| c.name == connection.name) {
+                if taken.insert(connection.name.clone(), taken.len()).is_some() {
                     let value = table.1.iter().find(|e| e.key == "name").map_or(table.0, |e| &e.value);
                     let allowed = format!("a name with which no connection is called {}", connection.name);
                     return Err(self.reader.wrong("name", value, allowed));

@@ -143,7 +143,7 @@ impl fmt::Display for ScenarioError {
                     Some((_, what)) => write!(f, ": unknown {what} `{value}`")?,
                     None => write!(f, ": {key} = {value}")?,
                 }
-                write!(f, "; did you mean `{name}`? There are: {allowed}")
+                write!(f, "; did you mean `{name}`? Allowed: {allowed}")
             }
             (Problem::UnknownKey, None) => write!(f, ": unknown setting `{key}`; there are: {allowed}"),
             (Problem::Value, None) => write!(f, ": {key} = {value}: allowed: {allowed}"),

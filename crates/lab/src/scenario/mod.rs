@@ -43,6 +43,7 @@ mod schema;
 mod setting;
 mod spec;
 mod traffic;
+mod warnings;
 
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,26 @@
 //! The name that was probably meant by one that does not exist.
 
+/// A shorter beginning of a name says too little.
+const LEAST_LETTERS: usize = 3;
+
 /// The one of `names` that is most like `wanted`, if it is like it: at most one letter in three is missing, too many, wrong, or in the
-/// place of its neighbour.
+/// place of its neighbour. If there is none, the only one that begins with `wanted`.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let most = wanted.chars().count() / 3;
+    let letters = wanted.chars().count();
     let wanted = wanted.to_lowercase();
-    let distance = |name: &str| strsim::damerau_levenshtein(&wanted, &name.to_lowercase());
-    let all = names.into_iter().map(|name| (distance(name), name));
-    all.filter(|(distance, _)| *distance <= most).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+    let names: Vec<&str> = names.into_iter().collect();
+    let distance = |name: &&str| strsim::damerau_levenshtein(&wanted, &name.to_lowercase());
+    let near = names.iter().copied().filter(|name| distance(name) <= letters / 3).min_by_key(distance);
+    let mut longer = names.iter().copied().filter(|name| letters >= LEAST_LETTERS && name.starts_with(&wanted));
+    near.or_else(|| longer.next().filter(|_| longer.next().is_none()))
 }
 
-/// "; did you mean `NAME`?", or nothing if none of `names` is near enough to `wanted`.
-pub fn did_you_mean<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(wanted, names).map_or(String::new(), |name| format!("; did you mean `{name}`?"))
+/// `then`, after "did you mean `NAME`?" if one of `names` is near enough to `wanted`.
+pub fn did_you_mean<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, then: &str) -> String {
+    let Some(name) = nearest(wanted, names) else { return then.to_owned() };
+    let mut letters = then.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("did you mean `{name}`? {first}{}", letters.as_str())
 }
 
 #[cfg(test)]
@@ -21,7 +29,7 @@ mod tests {
 
     #[test]
     fn a_slip_of_the_pen_is_near_and_another_word_is_not() {
-        let names = ["minrtt", "blest", "blest-kernel", "ecf", "weave"];
+        let names = ["minrtt", "blest", "blest-kernel", "ecf", "weave", "goodput_mbps"];
         for (wanted, meant) in [
             ("minrt", Some("minrtt")),
             ("mintrt", Some("minrtt")),
@@ -29,6 +37,8 @@ mod tests {
             ("blst", Some("blest")),
             ("blest-kernal", Some("blest-kernel")),
             ("efc", Some("ecf")),
+            ("goodput", Some("goodput_mbps")),
+            ("ble", None),
             ("bbr", None),
             ("fastest", None),
             ("e", None),
@@ -36,7 +46,8 @@ mod tests {
         ] {
             assert_eq!(nearest(wanted, names), meant, "{wanted}");
         }
-        assert_eq!(did_you_mean("wifi-let", ["wlan-3g", "wifi-lte"]), "; did you mean `wifi-lte`?");
-        assert_eq!(did_you_mean("ethernet", ["wlan-3g", "wifi-lte"]), "");
+        let hint = |wanted: &str| did_you_mean(wanted, ["wlan-3g", "wifi-lte"], "there are two");
+        assert_eq!(hint("wifi-let"), "did you mean `wifi-lte`? There are two");
+        assert_eq!(hint("ethernet"), "there are two");
     }
 }

@@ -8,6 +8,7 @@ use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, TRAFFIC, 
 use crate::middlebox::{Middlebox, MiddleboxParser};
 use crate::value_parser::{Bool, Name, Time, ValueParser, Wrong};
 use pathweave_units::Duration;
+use std::collections::BTreeMap;
 
 /// Keys of the file itself beside the settings.
 pub(crate) const TOP: &[&str] = &["format", "node", "link", "path", "connection", "traffic", "scheduler"];
@@ -42,6 +43,9 @@ pub(crate) fn known_keys(list: &str) -> Vec<&'static str> {
 }
 
 type Result<T> = core::result::Result<T, ScenarioError>;
+
+/// The names of elements and their numbers.
+pub(crate) type Names = BTreeMap<String, usize>;
 
 /// The document's errors and helpers to read its values; other files that are written alike are read with it too.
 #[derive(Clone, Copy, Debug)]
@@ -165,17 +169,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The name of a new element: the one given or a made-up one, and not one of `taken`.
-    pub(crate) fn name(&self, what: &str, table: &(&'a Value, &'a [Entry]), taken: &[&str]) -> Result<String> {
+    /// The name of a new element, which is added to those of the others: the one given or a made-up one.
+    pub(crate) fn name(&self, what: &str, table: &(&'a Value, &'a [Entry]), names: &mut Names) -> Result<String> {
+        let index = names.len();
         let Some(entry) = table.1.iter().find(|e| e.key == "name") else {
-            let made = format!("{what}{}", taken.len());
-            if taken.contains(&made.as_str()) {
+            let made = format!("{what}{index}");
+            if names.insert(made.clone(), index).is_some() {
                 return Err(self.missing(table.0.place, "name", format!("a name, because {made} is already taken")));
             }
             return Ok(made);
         };
         let name = self.read::<Name>("name", &entry.value)?;
-        if taken.contains(&name.as_str()) {
+        if names.insert(name.clone(), index).is_some() {
             return Err(self.wrong("name", &entry.value, format!("a name that no other {what} has")));
         }
         Ok(name)
@@ -185,26 +190,25 @@ impl<'a> Reader<'a> {
     pub(crate) fn network(&self, top: &'a [Entry]) -> Result<Network> {
         let mut network = Network::default();
         let paths = self.tables(top, "path")?;
+        let mut nodes = Names::new();
         if paths.iter().any(|(_, table)| !table.iter().any(|e| e.key == "links")) {
             network.nodes = ["client", "server"].map(|name| Node { name: name.into() }).into();
+            nodes.extend([("client".to_owned(), 0), ("server".to_owned(), 1)]);
         }
         for table in self.tables(top, "node")? {
             self.check_keys(table.1, &["name"])?;
-            let taken: Vec<&str> = network.nodes.iter().map(|n| n.name.as_str()).collect();
-            let name = self.name("node", &table, &taken)?;
+            let name = self.name("node", &table, &mut nodes)?;
             network.nodes.push(Node { name });
         }
-        let mut names: Vec<String> = Vec::new();
+        let (mut links, mut taken) = (Names::new(), Names::new());
         for table in self.tables(top, "link")? {
             self.check_keys(table.1, &known_keys("link"))?;
-            let taken: Vec<&str> = names.iter().map(String::as_str).collect();
-            let name = self.name("link", &table, &taken)?;
-            let ends = self.ends(&table, &network.nodes)?;
+            let name = self.name("link", &table, &mut links)?;
+            let ends = self.ends(&table, &network.nodes, &nodes)?;
             self.both_directions(&name, table.1, ends, &mut network)?;
-            names.push(name);
         }
         for table in paths {
-            let path = self.path(&table, &mut network, &mut names)?;
+            let path = self.path(&table, &mut network, &mut links, &mut taken)?;
             network.paths.push(path);
         }
         if network.paths.is_empty() {
@@ -214,14 +218,14 @@ impl<'a> Reader<'a> {
     }
 
     /// `between = ["a", "b"]`.
-    fn ends(&self, table: &(&'a Value, &'a [Entry]), nodes: &[Node]) -> Result<(usize, usize)> {
+    fn ends(&self, table: &(&'a Value, &'a [Entry]), nodes: &[Node], names: &Names) -> Result<(usize, usize)> {
         let two = "two nodes such as [\"client\", \"router\"]";
         let Some(entry) = table.1.iter().find(|e| e.key == "between") else {
             return Err(self.missing(table.0.place, "between", two));
         };
         let index = |(name, value): &(&str, &Value)| {
             let all = || nodes.iter().map(|n| n.name.as_str()).collect::<Vec<_>>().join(", ");
-            nodes.iter().position(|n| n.name == *name).ok_or_else(|| self.wrong("between", value, all()))
+            names.get(*name).copied().ok_or_else(|| self.wrong("between", value, all()))
         };
         match &self.names("between", &entry.value)?[..] {
             [a, b] if a.0 != b.0 => Ok((index(a)?, index(b)?)),
@@ -229,10 +233,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn path(&self, table: &(&'a Value, &'a [Entry]), network: &mut Network, links: &mut Vec<String>) -> Result<Path> {
+    fn path(
+        &self,
+        table: &(&'a Value, &'a [Entry]),
+        network: &mut Network,
+        links: &mut Names,
+        taken: &mut Names,
+    ) -> Result<Path> {
         self.check_keys(table.1, &known_keys("path"))?;
-        let taken: Vec<&str> = network.paths.iter().map(|p| p.name.as_str()).collect();
-        let name = self.name("path", table, &taken)?;
+        let name = self.name("path", table, taken)?;
         let mut path = Path {
             name,
             client: 0,
@@ -268,14 +277,13 @@ impl<'a> Reader<'a> {
             }
             self.route(&entry.value, network, links, &mut path)?;
         } else {
-            if links.contains(&path.name) {
+            if links.insert(path.name.clone(), links.len()).is_some() {
                 let value = table.1.iter().find(|e| e.key == "name").map_or(table.0, |e| &e.value);
                 return Err(self.wrong("name", value, "a name that no link has"));
             }
             path.up = vec![network.links.len()];
             path.down = vec![network.links.len() + 1];
             self.both_directions(&path.name, table.1, (0, 1), network)?;
-            links.push(path.name.clone());
         }
         Ok(path)
     }
@@ -294,18 +302,19 @@ impl<'a> Reader<'a> {
     }
 
     /// `links = ["a", "b"]`, from the client to the server: each must begin where the one before ends.
-    fn route(&self, value: &'a Value, network: &Network, names: &[String], path: &mut Path) -> Result<()> {
+    fn route(&self, value: &'a Value, network: &Network, names: &Names, path: &mut Path) -> Result<()> {
         let words = self.names("links", value)?;
         let mut at: Option<usize> = None;
         for (i, (word, place)) in words.iter().enumerate() {
-            let Some(index) = names.iter().position(|name| name == word) else {
-                let known = if names.is_empty() { "there is no [[link]]".into() } else { names.join(", ") };
+            let Some(index) = names.get(*word).copied() else {
+                let all: Vec<&str> = network.links.iter().step_by(2).map(Link::base_name).collect();
+                let known = if all.is_empty() { "there is no [[link]]".into() } else { all.join(", ") };
                 return Err(self.wrong("links", place, known));
             };
             let (up, down) = (2 * index, 2 * index + 1);
             let link = &network.links[up];
             // The first link's direction follows from the second one; a single link goes as it is written.
-            let next = words.get(i + 1).and_then(|(word, _)| names.iter().position(|name| name == word));
+            let next = words.get(i + 1).and_then(|(word, _)| names.get(*word));
             let start = at.unwrap_or_else(|| match next.map(|next| &network.links[2 * next]) {
                 Some(next) if [next.from, next.to].contains(&link.from) && ![next.from, next.to].contains(&link.to) => {
                     link.to

@@ -3,7 +3,7 @@
 use super::data::{Direction, Path};
 use super::document::Entry;
 use super::error::ScenarioError;
-use super::read::{Reader, known_keys};
+use super::read::{Names, Reader, known_keys};
 use super::setting::TRAFFIC;
 use pathweave_units::{Bitrate, Duration};
 
@@ -65,11 +65,10 @@ pub(crate) fn default_traffic() -> Traffic {
 
 /// The tables `[[traffic]]`.
 pub(super) fn traffic(reader: Reader<'_>, top: &[Entry], paths: &[Path]) -> Result<Vec<Traffic>, ScenarioError> {
-    let mut all: Vec<Traffic> = Vec::new();
+    let (mut all, mut taken): (Vec<Traffic>, Names) = Default::default();
     for table in reader.tables(top, "traffic")? {
         reader.check_keys(table.1, &known_keys("traffic"))?;
-        let taken: Vec<&str> = all.iter().map(|t| t.name.as_str()).collect();
-        let mut traffic = Traffic { name: reader.name("traffic", &table, &taken)?, ..default_traffic() };
+        let mut traffic = Traffic { name: reader.name("traffic", &table, &mut taken)?, ..default_traffic() };
         let find = |key: &str| table.1.iter().find(|e| e.key == key);
         let names = || paths.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
         traffic.path = match find("path") {

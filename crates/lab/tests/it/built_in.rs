@@ -3,7 +3,7 @@
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::{Metrics, Status};
 use pathweave_lab::run;
-use pathweave_lab::scenario::{NoFiles, SchedulerSpec, Variant, builtin};
+use pathweave_lab::scenario::{BUILTIN, NoFiles, SchedulerSpec, Variant, builtin};
 
 fn metrics(scenario: &str, variant: &Variant, seed: u64, settings: &[(&str, &str)]) -> Metrics {
     let mut document = builtin(scenario).expect("a built-in scenario");
@@ -17,6 +17,24 @@ fn metrics(scenario: &str, variant: &Variant, seed: u64, settings: &[(&str, &str
 
 fn scheduler(text: &str) -> Variant {
     Variant::Scheduler(SchedulerSpec::parse(text).expect("a scheduler"))
+}
+
+/// The way back has a rate for downloads. Acknowledgements of an upload never empty its bucket, so they do not wait.
+#[test]
+fn an_upload_is_as_with_an_unlimited_way_back() {
+    for (name, _) in BUILTIN {
+        for variant in ["minrtt", "redundant", "roundrobin"].map(scheduler).into_iter().chain([Variant::PlainTcp(1)]) {
+            let digest = |settings: &[(&str, &str)]| {
+                let mut document = builtin(name).expect("a built-in scenario");
+                let short = [("duration", "4s"), ("measure_from", "0s"), ("connection.start_spread", "0s")];
+                for (key, value) in short.iter().chain(settings) {
+                    document.set(key, value).expect("a right setting");
+                }
+                run(&document, &variant, 1, &Registry::builtin(), &NoFiles).expect("it runs").digest
+            };
+            assert_eq!(digest(&[]), digest(&[("path.down.rate", "unlimited")]), "{name}, {}", variant.label());
+        }
+    }
 }
 
 /// The first 20 s of a connection on links without jitter, as Linux was measured.

@@ -35,6 +35,17 @@ fn every_builtin_pins_what_matters() {
 }
 
 #[test]
+fn both_ways_of_every_builtin_have_a_rate() {
+    for (name, _) in BUILTIN {
+        let mut document = builtin(name).expect("it is there");
+        document.set("connection.direction", "download").expect("there is such a setting");
+        let scenario = document.scenario(&Registry::builtin(), &Variant::AsWritten).expect("it is right");
+        assert_eq!(scenario.warnings(), [""; 0], "{name}");
+        assert!(scenario.links.iter().all(Link::has_rate), "{name}");
+    }
+}
+
+#[test]
 fn cp_asymmetric_is_the_papers() {
     let document = builtin("cp-asymmetric").expect("it is there");
     let scenario = document.scenario(&Registry::builtin(), &Variant::AsWritten).expect("it is right");
@@ -42,7 +53,7 @@ fn cp_asymmetric_is_the_papers() {
     assert_eq!((up.name.as_str(), down.name.as_str()), ("fast.up", "fast.down"));
     assert_eq!((up.from, up.to, down.from, down.to), (0, 1, 1, 0));
     assert_eq!(up.settings.shaper, Rate::TokenBucket { rate: Bitrate::from_mbps(8), burst_bytes: 3028 });
-    assert_eq!(down.settings.shaper, Rate::Unlimited);
+    assert_eq!(down.settings.shaper, up.settings.shaper, "downloads have the same rate");
     assert_eq!(down.settings.delay, Duration::from_millis(10));
     assert_eq!(up.settings.queue, QueueLimit::Packets(100).into());
     assert_eq!(up.settings.overhead_bytes, 14);

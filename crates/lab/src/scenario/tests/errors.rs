@@ -57,16 +57,16 @@ fn the_nearest_name_comes_first() {
         &with_path("dealy = \"10ms\""),
         "test.toml:5: unknown setting `dealy` (did you mean `delay`?); there are: name",
     );
-    starts(&with_path("rate = \"unlimted\""), "test.toml:5: rate = unlimted; did you mean `unlimited`? There are: ");
+    starts(&with_path("rate = \"unlimted\""), "test.toml:5: rate = unlimted; did you mean `unlimited`? Allowed: ");
     starts(
         &with_path("middlebox = \"splitt:size=500B\""),
-        "test.toml:5: middlebox = splitt:size=500B; did you mean `split`? There are: ",
+        "test.toml:5: middlebox = splitt:size=500B; did you mean `split`? Allowed: ",
     );
     starts(
         &with_connection("workload = \"tranfer:size=1MB\""),
-        "test.toml:7: workload = tranfer:size=1MB; did you mean `transfer`? There are: ",
+        "test.toml:7: workload = tranfer:size=1MB; did you mean `transfer`? Allowed: ",
     );
-    starts(&with_connection("pr = \"flase\""), "test.toml:7: pr = flase; did you mean `false`? There are: ");
+    starts(&with_connection("pr = \"flase\""), "test.toml:7: pr = flase; did you mean `false`? Allowed: ");
     starts(
         &with_connection("scheduler = \"blest:lamda=1.2\""),
         "test.toml:7: unknown setting `scheduler.lamda` (did you mean `scheduler.lambda`?); there are: ",
@@ -76,10 +76,7 @@ fn the_nearest_name_comes_first() {
         spec.check(&Registry::builtin()).expect_err("there is no such thing").to_string()
     };
     let error = unknown("minrt");
-    assert!(
-        error.starts_with("--schedulers: unknown scheduler `minrt`; did you mean `minrtt`? There are: "),
-        "{error}"
-    );
+    assert!(error.starts_with("--schedulers: unknown scheduler `minrt`; did you mean `minrtt`? Allowed: "), "{error}");
     let error = unknown("blest:lamda=1.2");
     assert!(
         error.starts_with("--schedulers: unknown setting `lamda` (did you mean `lambda`?); there are: "),
@@ -210,7 +207,7 @@ fn algorithms_are_those_of_the_registry() {
     let (schedulers, controllers) = (schedulers.join(", "), controllers.join(", "));
     says(
         &with_connection("scheduler = \"mintt\""),
-        &format!("test.toml:7: unknown scheduler `mintt`; did you mean `minrtt`? There are: {schedulers}"),
+        &format!("test.toml:7: unknown scheduler `mintt`; did you mean `minrtt`? Allowed: {schedulers}"),
     );
     says(&with_connection("congestion = \"bbr\""), &format!("test.toml:7: congestion = bbr: allowed: {controllers}"));
     says(

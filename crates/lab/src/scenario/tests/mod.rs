@@ -8,6 +8,7 @@ mod random;
 mod texts;
 mod units;
 mod variants;
+mod warnings;
 
 use super::*;
 use pathweave_algorithms::Registry;

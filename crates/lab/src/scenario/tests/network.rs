@@ -144,7 +144,10 @@ fn long_form_paths_can_share_links() {
 #[test]
 fn long_form_mistakes_are_told() {
     let swap = |from: &str, to: &str| SHARED.replacen(from, to, 1);
-    says(&swap("[\"wlan\", \"trunk\"]", "[\"wlan\", \"lan\"]"), "test.toml:23: links = lan; did you mean `wlan`? There are: wlan, lte, trunk");
+    says(
+        &swap("[\"wlan\", \"trunk\"]", "[\"wlan\", \"lan\"]"),
+        "test.toml:23: links = lan; did you mean `wlan`? Allowed: wlan, lte, trunk",
+    );
     says(
         &swap("[\"wlan\", \"trunk\"]", "[\"wlan\", \"trunk\", \"lte\"]"),
         "test.toml:23: links = lte: allowed: a link that begins at server",
@@ -157,7 +160,7 @@ fn long_form_mistakes_are_told() {
     says(&swap("[\"wlan\", \"trunk\"]", "[]"), "test.toml:23: links = a list: allowed: at least one link");
     says(
         &swap("[\"phone\", \"router\"]", "[\"phone\", \"ruter\"]"),
-        "test.toml:13: between = ruter; did you mean `router`? There are: phone, router, server",
+        "test.toml:13: between = ruter; did you mean `router`? Allowed: phone, router, server",
     );
     says(
         &swap("[\"phone\", \"router\"]", "[\"phone\"]"),

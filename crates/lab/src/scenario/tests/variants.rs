@@ -132,8 +132,7 @@ fn wrong_entries_are_told() {
     assert_eq!(error("single:path=x"), "--schedulers: path = x: allowed: a whole number from 0 to 31");
     assert_eq!(error("minrtt:pr=true:pr=true"), "--schedulers: pr = true: allowed: each key once");
     assert!(
-        error("mintt")
-            .starts_with("--schedulers: unknown scheduler `mintt`; did you mean `minrtt`? There are: minrtt, ")
+        error("mintt").starts_with("--schedulers: unknown scheduler `mintt`; did you mean `minrtt`? Allowed: minrtt, ")
     );
     assert!(error("single:x=1").starts_with("--schedulers: x = 1: allowed: path, patience, mptcp, "));
     assert!(error("").starts_with("--schedulers: scheduler = : allowed: a name"));
