@@ -1,6 +1,7 @@
 //! `pathweave compare`.
 
 use crate::args::CompareOptions;
+use crate::output::{self, Output};
 use crate::pcap::Capture;
 use crate::terminal;
 use crate::terminal::Progress;
@@ -9,9 +10,8 @@ use pathweave_lab::results::{RunResult, Status};
 use pathweave_lab::sim::Simulation;
 use pathweave_report::{Comparison, csv, ranked};
 use pathweave_runner::{DEFAULT_SCENARIO, Engine, Failure, Outcome, Plan, Request, execute, open, write_pages};
-use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The page without any argument.
@@ -25,20 +25,15 @@ const MOST_PROBLEMS: usize = 20;
 
 /// Makes the runs that `options` ask for and writes tables, lines and page.
 pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
-    let lines_on_stdout = options.jsonl.as_deref() == Some(Path::new("-"));
-    let page_path = page_path(options);
-    for path in
-        options.jsonl.iter().filter(|_| !lines_on_stdout).chain(&options.csv).chain(&page_path).chain(&options.pcap)
-    {
-        check_folder(path)?;
-    }
+    let page = page_output(options);
+    let page_path = page.as_ref().map(|page| page.named_file("--report", "pages are written beside it")).transpose()?;
+    let outputs = || options.jsonl.iter().chain(&options.csv).chain(&page).chain(&options.pcap);
     let plans = plans(options, registry)?;
-    let capture = options.pcap.as_deref().map(|path| Capture::create(path, &plans)).transpose()?;
-    let mut lines: Option<Box<dyn Write + Send>> = match &options.jsonl {
-        None => None,
-        Some(_) if lines_on_stdout => Some(Box::new(io::stdout())),
-        Some(path) => Some(Box::new(File::create(path).map_err(Failure::writing(path.display()))?)),
-    };
+    let inputs: Vec<PathBuf> = plans.iter().flat_map(Plan::files).collect();
+    output::check(outputs(), &inputs)?;
+    let capture = options.pcap.as_ref().map(|output| Capture::create(output, &plans)).transpose()?;
+    let mut lines = options.jsonl.as_ref().map(Output::create).transpose()?;
+    plans.iter().filter_map(|plan| plan.variants.first()).for_each(|(_, scenario)| terminal::warn(scenario));
     terminal::listen_for_interrupt();
     let out = lines.as_mut().map(|lines| lines.as_mut() as &mut (dyn Write + Send));
     let prepare = |run: usize, simulation: &mut Simulation| {
@@ -59,23 +54,19 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
     if let Some(capture) = &capture {
         capture.finish()?;
     }
-    if let Some(path) = &options.csv {
-        let text = csv(&Comparison::all(&results, options.against.as_deref()));
-        std::fs::write(path, text).map_err(Failure::writing(path.display()))?;
+    if let Some(output) = &options.csv {
+        output.write(&csv(&Comparison::all(&results, options.against.as_deref())))?;
     }
-    let pages = match &page_path {
+    let pages = match page_path {
         None => Vec::new(),
         Some(path) => {
             let explanations =
                 write_pages(path, &results, &plans, (options.against.as_deref(), options.why.as_deref()), registry)?;
-            [path.clone()].into_iter().chain(explanations).collect()
+            [path.to_owned()].into_iter().chain(explanations).collect()
         }
     };
     let text = shown(&results, options, &pages, columns());
-    match lines_on_stdout {
-        true => io::stderr().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard error"))?,
-        false => io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?,
-    }
+    output::show(&text, output::on_stdout(outputs()))?;
     let mut problems = problems(&results);
     if results.len() < planned {
         problems.push_str(&format!("Stopped early: {} of {planned} runs are finished and counted.\n", results.len()));
@@ -120,19 +111,9 @@ fn columns() -> usize {
 }
 
 /// Where the page goes, if one is wanted.
-fn page_path(options: &CompareOptions) -> Option<PathBuf> {
+fn page_output(options: &CompareOptions) -> Option<Output> {
     let quick_look = options.scenarios.is_empty() && options.jsonl.is_none();
     options.report.clone().or_else(|| quick_look.then(|| DEFAULT_PAGE.into()))
-}
-
-/// Runs can take long, so a file that cannot be written is found before them.
-pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match (folder.is_dir(), path.is_dir()) {
-        (true, false) => Ok(()),
-        (true, true) => Err(Failure::Input(format!("{}: this is a folder; a file name is needed", path.display()))),
-        (false, _) => Err(Failure::Input(format!("{}: there is no folder {}", path.display(), folder.display()))),
-    }
 }
 
 fn shown(results: &[RunResult], options: &CompareOptions, pages: &[PathBuf], columns: usize) -> String {

@@ -141,7 +141,16 @@ fn wrong_input_says_what_is_allowed() {
     };
     assert!(message(&options(&["wlan-4g"], "all", 1)).contains("wifi-lte, wlan-3g"));
     assert!(message(&options(&["connection.pr=true"], "all", 1)).contains("--set"));
-    assert!(message(&options(&[], "minrt", 1)).contains("minrtt"));
+    assert!(
+        message(&options(&["wifi-let"], "all", 1))
+            .contains("; did you mean `wifi-lte`? A scenario is a file or one of ")
+    );
+    assert!(message(&options(&[], "minrt", 1)).contains("unknown scheduler `minrt`; did you mean `minrtt`? Allowed: "));
+    let named = |against: &str| CompareOptions { against: Some(against.into()), ..options(&[], "minrtt", 1) };
+    assert!(
+        message(&named("blst")).starts_with("--against: unknown scheduler `blst`; did you mean `blest`? Allowed: ")
+    );
+    assert!(message(&named("tcp-pth0")).ends_with(", single, tcp-pathN"), "{}", message(&named("tcp-pth0")));
     assert!(message(&options(&[], ",", 1)).contains("minrtt"));
     assert!(message(&options(&["wlan-3g", "wlan-3g"], "minrtt", 1)).contains("there are two scenarios called wlan-3g"));
     let mut with = options(&[], "minrtt", 1);
@@ -167,7 +176,7 @@ fn a_panic_is_one_failed_run_and_is_told() {
 
 #[test]
 fn the_page_is_written_without_being_asked_only_for_a_quick_look() {
-    let page = |options: &CompareOptions| page_path(options).map(|p| p.display().to_string());
+    let page = |options: &CompareOptions| page_output(options).map(|output| output.to_string());
     let mut o = CompareOptions::default();
     assert_eq!(page(&o).as_deref(), Some("pathweave-report.html"));
     o.scenarios = vec!["wlan-3g".into()];

@@ -1,22 +1,18 @@
 //! `pathweave explain`.
 
 use crate::args::ExplainOptions;
-use crate::compare::check_folder;
+use crate::output::{self, Output};
+use crate::terminal;
 use pathweave_algorithms::Registry;
 use pathweave_lab::explain::Explanation;
+use pathweave_lab::scenario::Variant;
 use pathweave_report::{explain_page, timeline};
 use pathweave_runner::{Explained, Failure, explanation, open};
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 /// Makes the run and writes its decisions.
 pub(crate) fn explain(options: &ExplainOptions, registry: &Registry) -> Result<ExitCode, Failure> {
-    let lines_on_stdout = options.jsonl.as_deref() == Some(Path::new("-"));
-    for path in options.jsonl.iter().filter(|_| !lines_on_stdout).chain(&options.report) {
-        check_folder(path)?;
-    }
     let what = Explained {
         scheduler: &options.scheduler,
         seed: options.seed,
@@ -27,35 +23,23 @@ pub(crate) fn explain(options: &ExplainOptions, registry: &Registry) -> Result<E
     for (key, value) in &options.settings {
         source.document.set(key, value)?;
     }
+    let outputs: Vec<&Output> = options.jsonl.iter().chain(&options.report).collect();
+    output::check(outputs.iter().copied(), &source.files(registry))?;
     let explanation = explanation(&source, &what, registry)?;
-    write(&explanation, options, lines_on_stdout)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn write(explanation: &Explanation, options: &ExplainOptions, lines_on_stdout: bool) -> Result<(), Failure> {
-    let mut written = Vec::new();
-    if let Some(path) = &options.jsonl {
-        match lines_on_stdout {
-            true => lines(io::stdout().lock(), explanation).map_err(Failure::writing("standard output"))?,
-            false => {
-                let file = File::create(path).and_then(|file| lines(file, explanation));
-                file.map_err(Failure::writing(path.display()))?;
-                written.push(path);
-            }
-        }
+    // It is right, because it has been run.
+    source.document.scenario(registry, &Variant::AsWritten).iter().for_each(terminal::warn);
+    if let Some(output) = &options.jsonl {
+        lines(output.create()?, &explanation).map_err(Failure::writing(output))?;
     }
-    if let Some(path) = &options.report {
-        std::fs::write(path, explain_page(explanation)).map_err(Failure::writing(path.display()))?;
-        written.push(path);
+    if let Some(output) = &options.report {
+        output.write(&explain_page(&explanation))?;
     }
-    let text = match (&options.jsonl, &options.report) {
-        (None, None) => timeline(explanation),
-        _ => written.iter().map(|path| format!("Written: {}\n", path.display())).collect(),
+    let text = match outputs[..] {
+        [] => timeline(&explanation),
+        _ => outputs.iter().filter_map(|o| o.file()).map(|path| format!("Written: {}\n", path.display())).collect(),
     };
-    match lines_on_stdout {
-        true => io::stderr().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard error")),
-        false => io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output")),
-    }
+    output::show(&text, output::on_stdout(outputs.iter().copied()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A line for the run, then one for each thing that happened.

@@ -21,6 +21,7 @@ mod key_value;
 mod list;
 mod manual;
 mod new_scheduler;
+mod output;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 mod pcap;

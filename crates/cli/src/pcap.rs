@@ -1,28 +1,25 @@
 //! `--pcap`: a capture of one run, as if taken on the sending host (pcapng, nanoseconds, an interface for each path).
+//!
+//! All interfaces have one link type, Ethernet, also those of paths that count no Ethernet header: tcpdump reads no file with several link
+//! types.
 
-use pathweave_lab::scenario::{Path as ScenarioPath, Scenario};
+use crate::output::Output;
+use pathweave_lab::scenario::Scenario;
 use pathweave_lab::sim::HostPacket;
 use pathweave_runner::{Failure, Plan};
-use pathweave_wire::codec;
+use pathweave_wire::codec::{self, ethernet_header};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How many bytes of each packet are kept: all headers, at most 14 + 100, and little of the data, which is zeros.
 const SNAP_BYTES: usize = 160;
-/// An Ethernet header without VLAN.
-const ETHERNET_BYTES: usize = 14;
-const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
-const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 /// Timestamps in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 // Directions of a packet (pcapng, epb_flags).
@@ -31,13 +28,12 @@ const OUTBOUND: u32 = 2;
 
 /// A capture that runs can write to from any thread.
 #[derive(Clone)]
-pub(crate) struct Capture(Arc<Mutex<Writer<BufWriter<File>>>>);
+pub(crate) struct Capture(Arc<Mutex<Writer<BufWriter<Box<dyn Write + Send>>>>>);
 
 struct Writer<W: Write> {
-    path: PathBuf,
+    /// What errors call the file.
+    name: String,
     out: PcapNgWriter<W>,
-    /// For each interface, whether its packets have an Ethernet header.
-    ethernet: Vec<bool>,
     /// The packet under way, reused.
     packet: Vec<u8>,
     frame: Vec<u8>,
@@ -72,11 +68,10 @@ impl Capture {
     ///
     /// # Errors
     /// If the plans are not of one run, or the file cannot be written.
-    pub(crate) fn create(path: &Path, plans: &[Plan]) -> Result<Self, Failure> {
+    pub(crate) fn create(output: &Output, plans: &[Plan]) -> Result<Self, Failure> {
         let (scenario, title) = the_one_run(plans)?;
-        let file = File::create(path).map_err(Failure::writing(path.display()))?;
-        let writer = Writer::new(path, BufWriter::new(file), scenario, &title);
-        Ok(Capture(Arc::new(Mutex::new(writer.map_err(|e| Failure::writing(path.display())(io_error(e)))?))))
+        let writer = Writer::new(output.to_string(), BufWriter::new(output.create()?), scenario, &title);
+        Ok(Capture(Arc::new(Mutex::new(writer.map_err(|e| Failure::writing(output)(io_error(e)))?))))
     }
 
     /// Adds a packet; errors are reported at the end.
@@ -96,7 +91,7 @@ impl Capture {
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let result = writer.error.take().map_or_else(|| writer.out.get_mut().flush(), Err);
-        result.map_err(Failure::writing(writer.path.display()))
+        result.map_err(Failure::writing(&writer.name))
     }
 }
 
@@ -108,7 +103,7 @@ fn io_error(error: PcapError) -> io::Error {
 }
 
 impl<W: Write> Writer<W> {
-    fn new(path: &Path, out: W, scenario: &Scenario, title: &str) -> Result<Self, PcapError> {
+    fn new(name: String, out: W, scenario: &Scenario, title: &str) -> Result<Self, PcapError> {
         let section = SectionHeaderBlock {
             // The same bytes on every machine.
             endianness: Endianness::Little,
@@ -119,10 +114,9 @@ impl<W: Write> Writer<W> {
             ..SectionHeaderBlock::default()
         };
         let mut out = PcapNgWriter::with_section_header(out, section)?;
-        let ethernet: Vec<bool> = scenario.paths.iter().map(|p| has_ethernet(scenario, p)).collect();
-        for (path, ethernet) in scenario.paths.iter().zip(&ethernet) {
+        for path in &scenario.paths {
             out.write_pcapng_block(InterfaceDescriptionBlock {
-                linktype: if *ethernet { DataLink::ETHERNET } else { DataLink::RAW },
+                linktype: DataLink::ETHERNET,
                 snaplen: SNAP_BYTES as u32,
                 options: vec![
                     InterfaceDescriptionOption::IfName(path.name.clone().into()),
@@ -130,18 +124,13 @@ impl<W: Write> Writer<W> {
                 ],
             })?;
         }
-        Ok(Writer { path: path.to_owned(), out, ethernet, packet: Vec::new(), frame: Vec::new(), error: None })
+        Ok(Writer { name, out, packet: Vec::new(), frame: Vec::new(), error: None })
     }
 
     fn add(&mut self, packet: &HostPacket<'_>) -> io::Result<()> {
         codec::encode(packet.segment, packet.ecn, &mut self.packet).map_err(io::Error::other)?;
         self.frame.clear();
-        if self.ethernet.get(packet.path).is_some_and(|e| *e) {
-            let (src, dst) = (packet.segment.src.ip(), packet.segment.dst.ip());
-            self.frame.extend(hardware_address(dst));
-            self.frame.extend(hardware_address(src));
-            self.frame.extend(if src.is_ipv4() { ETHERTYPE_IPV4 } else { ETHERTYPE_IPV6 });
-        }
+        self.frame.extend(ethernet_header(packet.segment.src.ip(), packet.segment.dst.ip()));
         let original_len = (self.frame.len() + self.packet.len()) as u32;
         let kept = self.packet.len().min(SNAP_BYTES - self.frame.len());
         self.frame.extend_from_slice(&self.packet[..kept]);
@@ -155,24 +144,6 @@ impl<W: Write> Writer<W> {
         };
         self.out.write_pcapng_block(block).map(drop).map_err(io_error)
     }
-}
-
-/// A path whose first link counts at least an Ethernet header for each packet is captured with one.
-fn has_ethernet(scenario: &Scenario, path: &ScenarioPath) -> bool {
-    let first = path.up.first().and_then(|link| scenario.links.get(*link));
-    first.is_some_and(|link| link.settings.overhead_bytes >= ETHERNET_BYTES as i32)
-}
-
-/// A locally administered address made of the last four octets of an IP address.
-fn hardware_address(ip: IpAddr) -> [u8; 6] {
-    let octets = match ip {
-        IpAddr::V4(a) => a.octets(),
-        IpAddr::V6(a) => {
-            let [.., a, b, c, d] = a.octets();
-            [a, b, c, d]
-        }
-    };
-    [0x02, 0, octets[0], octets[1], octets[2], octets[3]]
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use crate::compare::plans;
 use pathweave_algorithms::Registry;
 use pathweave_lab::run_watched;
 use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant};
+use pathweave_wire::codec::ETHERNET_BYTES;
 use pcap_file::pcapng::{Block, PcapNgReader};
+use std::net::IpAddr;
 use std::num::NonZero;
 
 const TWO_PATHS: &str = r#"
@@ -19,18 +21,22 @@ delay = "10ms"
 name = "tunnel"
 rate = "10Mbps"
 delay = "20ms"
-overhead = 0
 [[connection]]
 workload = "transfer:size=200KB"
 "#;
 
-/// Interfaces and packets of a capture of [`TWO_PATHS`].
+/// [`TWO_PATHS`], of which the second one counts no Ethernet header.
+fn mixed() -> String {
+    TWO_PATHS.replace("[[connection]]", "overhead = 0\n[[connection]]")
+}
+
+/// Interfaces and packets of a capture of a scenario.
 fn capture(text: &str) -> (Vec<InterfaceDescriptionBlock<'static>>, Vec<EnhancedPacketBlock<'static>>) {
     let document = Document::parse("test.toml", text).expect("a scenario");
     let registry = Registry::builtin();
     let variant = Variant::Scheduler(SchedulerSpec::parse("roundrobin").expect("a scheduler"));
     let scenario = document.scenario(&registry, &variant).expect("a scenario");
-    let writer = Writer::new(Path::new("-"), Vec::new(), &scenario, "a test").expect("memory can be written");
+    let writer = Writer::new("-".into(), Vec::new(), &scenario, "a test").expect("memory can be written");
     let shared = Arc::new(Mutex::new(writer));
     let there = shared.clone();
     run_watched(&document, &variant, 1, &registry, &NoFiles, |s| {
@@ -51,22 +57,35 @@ fn capture(text: &str) -> (Vec<InterfaceDescriptionBlock<'static>>, Vec<Enhanced
 }
 
 #[test]
-fn an_interface_for_each_path_by_its_name_with_or_without_ethernet() {
+fn an_interface_for_each_path_by_its_name() {
     let (interfaces, packets) = capture(TWO_PATHS);
     let name = |i: usize| InterfaceDescriptionOption::IfName(["wire", "tunnel"][i].into());
     assert_eq!(interfaces.len(), 2);
     for (i, interface) in interfaces.iter().enumerate() {
         assert_eq!(interface.options, [name(i), InterfaceDescriptionOption::IfTsResol(9)]);
-        assert_eq!(interface.linktype, [DataLink::ETHERNET, DataLink::RAW][i]);
-    }
-    for i in 0..2 {
-        let first = packets.iter().find(|p| p.interface_id == i).expect("a packet on each path");
-        let ip = if i == 0 { &first.data[ETHERNET_BYTES..] } else { &first.data };
-        let syn = codec::decode(ip).expect("a packet").segment;
+        let first = packets.iter().find(|p| p.interface_id == i as u32).expect("a packet on each path");
+        let syn = codec::decode(&first.data[ETHERNET_BYTES..]).expect("a packet").segment;
         assert_eq!(syn.src.ip(), IpAddr::from([10, 0, i as u8 + 1, 1]));
         assert!(syn.flags.contains(pathweave_wire::Flags::SYN) && !syn.options.mptcp.is_empty());
     }
     assert_eq!(packets[0].data[..14], [2, 0, 10, 0, 1, 2, 2, 0, 10, 0, 1, 1, 8, 0]);
+}
+
+/// libpcap refuses a file with a second link type, and one with a second interface of raw IP; and tcpdump with it.
+#[test]
+fn a_capture_has_one_link_type_and_each_frame_is_of_it() {
+    let none = TWO_PATHS.replace("delay =", "overhead = 0\ndelay =");
+    for text in [TWO_PATHS, &mixed(), &none] {
+        let (interfaces, packets) = capture(text);
+        assert!(interfaces.iter().all(|i| i.linktype == DataLink::ETHERNET), "{interfaces:?}");
+        for packet in &packets {
+            assert_eq!(packet.data[6..10], [2, 0, 10, 0], "the sender's address on interface {}", packet.interface_id);
+            assert_eq!(packet.data[12..15], [8, 0, 0x45], "IPv4 with a header of 20 bytes");
+        }
+        for interface in 0..2 {
+            assert!(packets.iter().any(|p| p.interface_id == interface), "no packet on interface {interface}");
+        }
+    }
 }
 
 /// Both directions, in the order of time, each of the sender's packets when it leaves: the data is all there.
@@ -77,11 +96,10 @@ fn it_is_what_the_sender_sees() {
         assert!(packets.is_sorted_by_key(|p| p.timestamp));
         let mut data = [0, 0];
         for p in &packets {
-            let ethernet = if p.interface_id == 0 { ETHERNET_BYTES } else { 0 };
-            let header = usize::from(p.data[ethernet + 32] >> 4) * 4 + 20;
+            let header = usize::from(p.data[ETHERNET_BYTES + 32] >> 4) * 4 + 20;
             let sent = p.options == [EnhancedPacketOption::Flags(OUTBOUND)];
-            assert_eq!(p.data[ethernet + 15] == sender, sent, "the address says who sends");
-            data[usize::from(sent)] += p.original_len as usize - ethernet - header;
+            assert_eq!(p.data[ETHERNET_BYTES + 15] == sender, sent, "the address says who sends");
+            data[usize::from(sent)] += p.original_len as usize - ETHERNET_BYTES - header;
         }
         assert_eq!(data[0], 0);
         assert!(data[1] >= 200_000, "{direction}: {} bytes of data", data[1]);
@@ -101,7 +119,7 @@ fn headers_are_whole_and_lengths_are_exact() {
 #[test]
 fn a_full_disk_is_told_at_the_end() {
     let plans = plans(&one_run(), &Registry::builtin()).expect("the input is right");
-    let capture = Capture::create(Path::new("/dev/full"), &plans).expect("it can be opened");
+    let capture = Capture::create(&"/dev/full".into(), &plans).expect("it can be opened");
     assert!(matches!(capture.finish(), Err(Failure::Output(text)) if text.starts_with("/dev/full: ")));
 }
 

@@ -3,6 +3,7 @@
 use crate::ablate::{self, ablate};
 use crate::args::ReproduceOptions;
 use crate::experiment::{Experiment, chosen};
+use crate::output::{self, Output};
 use crate::shard::{Existing, Ready};
 use crate::sweep::problems;
 use crate::terminal;
@@ -15,13 +16,15 @@ use pathweave_experiments::reproduction::{ClaimLine, markdown, text};
 use pathweave_experiments::results::Results;
 use pathweave_experiments::table;
 use pathweave_runner::{Engine, Failure};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Where results go if the command does not say.
 const OUT: &str = "pathweave-reproduction";
+/// The document with all verdicts.
+const DOCUMENT: &str = "reproduction.md";
 /// What is not reproduced, with reasons: beside the papers' folders.
 const MISSING: &str = "missing.md";
 
@@ -37,13 +40,13 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     for experiment in chosen {
         ready.push((Ready::read(&experiment.file, options.quick, registry)?, experiment));
     }
+    let inputs: Vec<PathBuf> = ready.iter().flat_map(|(ready, _)| ready.plan.files()).chain(tables(options)).collect();
+    output::check(&options.jsonl, &inputs)?;
+    let written = ready.iter().flat_map(|(_, e)| options.tables.as_ref().map(|folder| folder.join(table_name(e))));
+    output::spare(written.chain([out.join(DOCUMENT)]), &inputs)?;
     fs::create_dir_all(&out).map_err(Failure::writing(out.display()))?;
-    let mut lines: Option<Box<dyn Write>> = match &options.jsonl {
-        None => None,
-        Some(path) if path == Path::new("-") => Some(Box::new(io::stdout())),
-        Some(path) => Some(Box::new(File::create(path).map_err(Failure::writing(path.display()))?)),
-    };
-    let lines_on_stdout = options.jsonl.as_deref() == Some(Path::new("-"));
+    let mut lines = options.jsonl.as_ref().map(Output::create).transpose()?;
+    let lines_on_stdout = output::on_stdout(&options.jsonl);
     terminal::listen_for_interrupt();
     let mut counts = [0; 3];
     let (mut document, mut failures, mut paper) = (String::new(), 0, String::new());
@@ -61,11 +64,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         let judged = verdicts(&ready.plan.sweep, &results).map_err(Failure::Input)?;
         let name = format!("{}/{}", experiment.paper, experiment.id);
         let shown = text(&name, &ready.plan.sweep.plan, &judged) + "\n";
-        let written = match lines_on_stdout {
-            true => io::stderr().lock().write_all(shown.as_bytes()),
-            false => io::stdout().lock().write_all(shown.as_bytes()),
-        };
-        written.map_err(Failure::writing("standard output"))?;
+        output::show(&shown, lines_on_stdout)?;
         eprint!("{}", problems(&results));
         if let Some(lines) = &mut lines {
             write_lines(lines, experiment, ready, &judged).map_err(Failure::writing("the lines of JSON"))?;
@@ -91,7 +90,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     }
     let missing = fs::read_to_string(options.from.join(MISSING)).unwrap_or_default();
     document.push_str(&missing);
-    let path = out.join("reproduction.md");
+    let path = out.join(DOCUMENT);
     fs::write(&path, document).map_err(Failure::writing(path.display()))?;
     let [holds, partly, fails] = counts;
     let total = holds + partly + fails;
@@ -100,12 +99,19 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         path.display(),
         options.from.join(MISSING).display()
     );
-    let written = match lines_on_stdout {
-        true => io::stderr().lock().write_all(summary.as_bytes()),
-        false => io::stdout().lock().write_all(summary.as_bytes()),
-    };
-    written.map_err(Failure::writing("standard output"))?;
+    output::show(&summary, lines_on_stdout)?;
     Ok(ExitCode::from(u8::from(failures > 0)))
+}
+
+/// The file of an experiment's values.
+fn table_name(of: &Experiment) -> String {
+    format!("{}-{}.csv", of.paper, of.id)
+}
+
+/// The files of values that are read.
+fn tables(options: &ReproduceOptions) -> Vec<PathBuf> {
+    let files = options.from_tables.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+    files.map(|file| file.path()).collect()
 }
 
 /// The runs of an experiment, made or read; `None` after Ctrl-C.
@@ -117,7 +123,7 @@ fn records(
     registry: &Registry,
     engine: &Engine,
 ) -> Result<Option<Vec<Record>>, Failure> {
-    let file = format!("{}-{}.csv", experiment.paper, experiment.id);
+    let file = table_name(experiment);
     if let Some(folder) = &options.from_tables {
         let path = folder.join(file);
         let wrong = |e: &dyn std::fmt::Display| Failure::Input(format!("{}: {e}", path.display()));

@@ -188,7 +188,8 @@ impl Ready {
     }
 }
 
-fn file_name(shard: usize, shards: usize) -> String {
+/// The file of a shard's runs.
+pub(crate) fn file_name(shard: usize, shards: usize) -> String {
     format!("runs-{shard}-of-{shards}.jsonl")
 }
 

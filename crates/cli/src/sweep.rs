@@ -1,7 +1,8 @@
 //! `pathweave sweep` and `pathweave arena`.
 
 use crate::args::{ArenaOptions, SweepOptions};
-use crate::shard::{Existing, Ready};
+use crate::output;
+use crate::shard::{Existing, Ready, file_name};
 use crate::terminal;
 use pathweave_algorithms::Registry;
 use pathweave_experiments::arena;
@@ -16,6 +17,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// What a sweep leaves in its folder.
+const RUNS: &str = "runs.jsonl";
+const PARQUET: &str = "runs.parquet";
+const PAGE: &str = "page.html";
 /// The most lines about runs that did not complete.
 const MOST_PROBLEMS: usize = 20;
 
@@ -23,6 +28,8 @@ const MOST_PROBLEMS: usize = 20;
 pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
     let ready = Ready::read(&options.plan, options.quick, registry)?;
     let (shard, shards) = options.shard.unwrap_or((1, 1));
+    let written = [RUNS, PARQUET, PAGE].map(|name| options.out.join(name));
+    output::spare(written.into_iter().chain([options.out.join(file_name(shard, shards))]), &ready.plan.files())?;
     terminal::listen_for_interrupt();
     let existing = if options.resume { Existing::Resume } else { Existing::Refuse };
     let complete = ready.run(&options.out, (shard, shards), existing, options.jobs.at_once, registry, engine)?;
@@ -37,15 +44,15 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
         return Ok(ExitCode::SUCCESS);
     };
     let lines: String = records.iter().map(|r| r.line()).collect();
-    let path = options.out.join("runs.jsonl");
+    let path = options.out.join(RUNS);
     std::fs::write(&path, lines).map_err(Failure::writing(path.display()))?;
     #[cfg(feature = "parquet")]
     if options.parquet {
-        crate::parquet_file::write(&options.out.join("runs.parquet"), &records)?;
+        crate::parquet_file::write(&options.out.join(PARQUET), &records)?;
     }
     let results = Results::new(&ready.plan.sweep, &records);
     let judged = verdicts(&ready.plan.sweep, &results).map_err(Failure::Input)?;
-    let page_path = options.out.join("page.html");
+    let page_path = options.out.join(PAGE);
     let page = page(&ready.plan.sweep, &results, &judged, env!("CARGO_PKG_VERSION"));
     std::fs::write(&page_path, page).map_err(Failure::writing(page_path.display()))?;
     let mut text = if judged.is_empty() {

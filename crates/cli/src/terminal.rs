@@ -3,6 +3,7 @@
 //! The first Ctrl-C ends the command after the runs under way, with what is finished. The second one ends it at once.
 
 use indicatif::{ProgressBar, ProgressStyle};
+use pathweave_lab::scenario::Scenario;
 use pathweave_runner::Watch;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,6 +32,13 @@ impl Watch for Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// Warns of what is allowed in a scenario and hardly meant.
+pub(crate) fn warn(scenario: &Scenario) {
+    for warning in scenario.warnings() {
+        eprintln!("Warning: {}: {warning}", scenario.name);
     }
 }
 

@@ -1,6 +1,7 @@
 //! `pathweave validate`.
 
 use crate::args::ValidateOptions;
+use crate::output;
 use crate::terminal::Progress;
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{SchedulerSpec, Variant};
@@ -8,21 +9,21 @@ use pathweave_lab::validation::{
     self, Alternatives, Comparison, Reference, Summary, comparison_table, gain_table, summary_table,
 };
 use pathweave_runner::{Failure, chosen, reference_runs, references};
-use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Runs the reference scenarios that `options` ask for and shows how close they are to Linux.
 pub(crate) fn validate(options: &ValidateOptions, registry: &Registry) -> Result<ExitCode, Failure> {
+    output::check(&options.jsonl, std::slice::from_ref(&options.file))?;
     let references = references(&options.file, options.only.as_deref())?;
     if let Some(folder) = &options.scenarios {
-        return write_scenarios(&references, folder);
+        return write_scenarios(&references, folder, std::slice::from_ref(&options.file));
     }
     let comparisons = compare(&references, options, registry)?;
     let summary = Summary::new(&comparisons);
-    if let Some(path) = &options.jsonl {
+    if let Some(output) = &options.jsonl {
         let lines: String = comparisons.iter().map(|c| format!("{}\n", c.json())).collect();
-        std::fs::write(path, lines).map_err(Failure::writing(path.display()))?;
+        output.write(&lines)?;
     }
     if let Some(folder) = &options.svg {
         write_pictures(&comparisons, folder)?;
@@ -32,7 +33,7 @@ pub(crate) fn validate(options: &ValidateOptions, registry: &Registry) -> Result
         let alternatives = alternatives(&comparisons, &chosen(list, registry)?, options, registry)?;
         text.push_str(&format!("\n{}", gain_table(&alternatives)));
     }
-    io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
+    output::show(&text, output::on_stdout(&options.jsonl))?;
     let broken = options.check && !summary.holds();
     Ok(if broken { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
@@ -93,10 +94,11 @@ fn write_pictures(comparisons: &[Comparison], folder: &Path) -> Result<(), Failu
 }
 
 /// One scenario file for each scenario.
-fn write_scenarios(references: &[Reference], folder: &Path) -> Result<ExitCode, Failure> {
+fn write_scenarios(references: &[Reference], folder: &Path, input: &[PathBuf]) -> Result<ExitCode, Failure> {
     std::fs::create_dir_all(folder).map_err(Failure::writing(folder.display()))?;
     for reference in references {
         let path = folder.join(format!("{}.toml", reference.id.replace('/', "-")));
+        output::spare([&path], input)?;
         let text = validation::scenario_text(reference, 1);
         std::fs::write(&path, text).map_err(Failure::writing(path.display()))?;
     }

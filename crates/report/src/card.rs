@@ -232,10 +232,10 @@ fn topology(scenario: &Scenario) -> String {
         }
     }
     let rows = in_layer.values().map(Vec::len).max().unwrap_or(1);
-    let mut between: BTreeMap<(usize, usize), Vec<&Link>> = BTreeMap::new();
+    let mut between: BTreeMap<(usize, usize), Vec<&[Link]>> = BTreeMap::new();
     for pair in scenario.links.chunks(2) {
         let (a, b) = (pair[0].from, pair[0].to);
-        between.entry((a.min(b), a.max(b))).or_default().push(&pair[0]);
+        between.entry((a.min(b), a.max(b))).or_default().push(pair);
     }
     let most = between.values().map(Vec::len).max().unwrap_or(1);
     let height = (rows as f64 * 64.0).max(most as f64 * 46.0 + 26.0);
@@ -254,22 +254,27 @@ fn topology(scenario: &Scenario) -> String {
             continue;
         }
         let ((x1, y1), (x2, y2)) = (place(*a), place(*b));
-        for (i, link) in links.iter().enumerate() {
+        for (i, pair) in links.iter().enumerate() {
             let bend = (i as f64 - (links.len() - 1) as f64 / 2.0) * 46.0;
             let (mx, my) = ((x1 + x2) / 2.0, (y1 + y2) / 2.0);
             let path = scenario
                 .paths
                 .iter()
-                .position(|p| p.up.iter().chain(&p.down).any(|l| scenario.links[*l].name == link.name));
+                .position(|p| p.up.iter().chain(&p.down).any(|l| scenario.links[*l].name == pair[0].name));
             let class = path.map_or(String::new(), |p| format!(" p{}", p % 4));
             let _ = write!(
                 out,
-                "<path class=\"link{class}\" d=\"M{x1:.0} {y1:.0}Q{mx:.0} {:.0} {x2:.0} {y2:.0}\"/>\
-                 <text class=\"halo strong\" x=\"{mx:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
+                "<path class=\"link{class}\" d=\"M{x1:.0} {y1:.0}Q{mx:.0} {:.0} {x2:.0} {y2:.0}\"/>",
                 my + 2.0 * bend,
-                my + bend - 7.0,
-                html(&label(link)),
             );
+            for (label, (class, below)) in labels(pair).iter().zip([("halo strong", -7.0), ("halo", 16.0)]) {
+                let _ = write!(
+                    out,
+                    "<text class=\"{class}\" x=\"{mx:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
+                    my + bend + below,
+                    html(label),
+                );
+            }
         }
     }
     for (node, l) in layer.iter().enumerate() {
@@ -291,21 +296,54 @@ fn topology(scenario: &Scenario) -> String {
     out + "</svg>"
 }
 
-/// `wlan: 25 Mbit/s, 25 ms`.
-fn label(link: &Link) -> String {
-    let base = link.name.rsplit_once('.').map_or(link.name.as_str(), |(base, _)| base);
+/// The lines beside a link: `wlan: 25 Mbit/s, 25 ms, 100 packets`, and what is different on the way back.
+fn labels(pair: &[Link]) -> Vec<String> {
+    let texts: Vec<String> = pair.iter().map(link_text).collect();
+    let Some((there, back)) = texts.first().zip(texts.last()) else { return Vec::new() };
+    let name = pair[0].base_name();
+    match there == back {
+        true => vec![format!("{name}: {there}, both ways")],
+        false => vec![format!("{name}: {there}"), format!("back: {back}")],
+    }
+}
+
+/// One direction of a link: its rate, its delay and its queue, `25 Mbit/s, 25 ms, 100 packets`. A link without a rate has no queue.
+pub fn link_text(link: &Link) -> String {
     let rate = link.written("rate").unwrap_or_default();
-    let rate = match rate.split_once(":rate=").or_else(|| rate.split_once(":mean_rate=")) {
+    let text = match rate.split_once(":rate=").or_else(|| rate.split_once(":mean_rate=")) {
         Some((_, rest)) => readable("rate", rest.split(':').next().unwrap_or("")),
         None if link.written("trace").is_some() => "trace".into(),
         None => readable("rate", &rate),
     };
-    format!("{base}: {rate}, {}", readable("delay", &link.settings.delay.to_string()))
+    let delay = readable("delay", &link.settings.delay.to_string());
+    match link.has_rate() {
+        true => format!("{text}, {delay}, {}", readable("queue", &link.written("queue").unwrap_or_default())),
+        false => format!("{text}, {delay}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pathweave_algorithms::Registry;
+    use pathweave_lab::scenario::{Document, Variant};
+
+    #[test]
+    fn the_drawing_shows_both_directions_with_rates_delays_and_queues() {
+        let drawn = |down: &str| {
+            let text = format!(
+                "format = 1\nname = \"x\"\nduration = \"1s\"\n[[path]]\nname = \"wifi\"\nrate = \"30Mbps\"\ndelay = \"10ms\"\n\
+                 queue = \"60packets\"\n{down}"
+            );
+            let document = Document::parse("x.toml", &text).expect("it is TOML");
+            topology(&document.scenario(&Registry::builtin(), &Variant::AsWritten).expect("it is a scenario"))
+        };
+        assert!(drawn("").contains(">wifi: 30 Mbit/s, 10 ms, 60 packets, both ways<"));
+        let page = drawn("down = { rate = \"token-bucket:rate=90Mbps:burst=3028B\", queue = \"20packets\" }");
+        assert!(page.contains(">wifi: 30 Mbit/s, 10 ms, 60 packets<"), "{page}");
+        assert!(page.contains(">back: 90 Mbit/s, 10 ms, 20 packets<"), "{page}");
+        assert!(drawn("down = { rate = \"unlimited\" }").contains(">back: unlimited, 10 ms<"));
+    }
 
     #[test]
     fn values_are_written_for_people() {

@@ -22,6 +22,8 @@ pub struct Emulation {
     pub accuracy: String,
     /// Whether that is worth a warning.
     pub is_inaccurate: bool,
+    /// What else is worth a warning, a sentence each.
+    pub warnings: Vec<String>,
     /// Version of the program.
     pub version: String,
     /// Seconds a step of the series.
@@ -83,7 +85,7 @@ pub fn emulation_page(emulation: &Emulation) -> String {
 }
 
 fn body(emulation: &Emulation) -> String {
-    let Emulation { about, seed, command, seconds, accuracy, is_inaccurate, paths, .. } = emulation;
+    let Emulation { about, seed, command, seconds, accuracy, is_inaccurate, warnings, paths, .. } = emulation;
     let mut out = format!(
         "{BRAND}</header>\n<noscript><p class=\"note\">The plots need JavaScript; the table does not.</p></noscript>\n\
          <main id=\"main\">\n<section class=\"scenario\">\n<h1 class=\"name\">{} emulated</h1>\n",
@@ -99,8 +101,10 @@ fn body(emulation: &Emulation) -> String {
         short(*seconds),
         html(command)
     );
-    let class = if *is_inaccurate { "verdict worse" } else { "verdict" };
-    let _ = write!(out, "<div class=\"{class}\"><p>{}</p></div>\n{}", html(accuracy), about.card());
+    let class = if *is_inaccurate || !warnings.is_empty() { "verdict worse" } else { "verdict" };
+    let sentences: String =
+        warnings.iter().chain([accuracy]).map(|sentence| format!("<p>{}</p>", html(sentence))).collect();
+    let _ = write!(out, "<div class=\"{class}\">{sentences}</div>\n{}", about.card());
     out.push_str("<div class=\"controls\"></div>\n");
     for (way, title) in WAYS.iter().enumerate() {
         let _ = writeln!(
@@ -153,6 +157,7 @@ mod tests {
         let page = emulation_page(&Emulation {
             command: "sh -c 'a && b'".into(),
             accuracy: "All packets were in time.".into(),
+            warnings: vec!["a<b carried 3 MB, and no rate limits it that way.".into()],
             seconds: 2.0,
             step: 0.5,
             paths: vec![path],
@@ -164,7 +169,7 @@ mod tests {
             "a&lt;b",
             "a\\u003cb",
             "sh -c &#39;a &amp;&amp; b&#39;",
-            "All packets were in time.",
+            "<div class=\"verdict worse\"><p>a&lt;b carried 3 MB, and no rate limits it that way.</p><p>All packets were in time.</p>",
         ] {
             assert!(page.contains(part), "{part}");
         }

@@ -21,7 +21,7 @@ mod timeline;
 mod validation;
 mod verdict;
 
-pub use card::{About, ExplanationLink};
+pub use card::{About, ExplanationLink, link_text};
 pub use document::figure_page;
 pub use document::html;
 pub use emulation_page::{EmulatedPath, EmulatedWay, Emulation, emulation_page};

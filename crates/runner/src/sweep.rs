@@ -123,6 +123,12 @@ impl ReadyPlan {
         Self::from(bundle.clone(), &library, registry)
     }
 
+    /// The files that it was read from: the plan, what it names, and their traces.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let named = self.texts.named.values().map(|(file, _)| file).chain([&self.texts.file]);
+        named.map(PathBuf::from).chain(self.files.iter().flat_map(Traces::files)).collect()
+    }
+
     /// Everything that it was read from, before any change.
     pub fn bundle(&self) -> &Bundle {
         &self.texts

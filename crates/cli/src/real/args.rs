@@ -1,10 +1,11 @@
 //! The arguments of commands with real packets.
 
-use clap::Args;
+use crate::args::{capture, page};
+use crate::output::{Content, Output};
+use clap::{Args, ValueHint};
 use pathweave_tun::Interface;
 use pathweave_tun::uplinks::Endpoint;
 use std::net::IpAddr;
-use std::path::PathBuf;
 
 /// Measures the throughput of a connection with real packets, as iperf3 does; needs root.
 ///
@@ -118,8 +119,8 @@ pub(crate) struct PerfOptions {
     pub(crate) clients: Option<u64>,
 
     /// Writes a capture of the engine's packets.
-    #[arg(long, value_name = "FILE.pcapng", conflicts_with = "kernel")]
-    pub(crate) pcap: Option<PathBuf>,
+    #[arg(long, value_name = "FILE.pcapng", conflicts_with = "kernel", value_parser = capture, value_hint = ValueHint::FilePath)]
+    pub(crate) pcap: Option<Output>,
 
     /// Prints JSON in the shape of iperf3's.
     #[arg(long, requires = "client")]
@@ -157,13 +158,13 @@ pub(crate) struct EmulateOptions {
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
     pub(crate) mtu: u16,
 
-    /// Writes what each path carried to a file, in JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    /// Writes what each path carried, in JSON; with `-` to standard output, after what the command writes there.
+    #[arg(long, value_name = "FILE|-", value_parser = json, value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<Output>,
 
     /// Writes a page that shows each path over time: rates, delays, queues and drops.
-    #[arg(long, value_name = "FILE.html")]
-    pub(crate) html: Option<PathBuf>,
+    #[arg(long, value_name = "FILE.html|-", value_parser = page, value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<Output>,
 
     /// The command in the client's namespace, and its arguments. When it ends, everything ends.
     #[arg(value_name = "COMMAND", last = true, required = true)]
@@ -182,6 +183,10 @@ impl PerfOptions {
         };
         self.paths.iter().enumerate().map(interface).collect()
     }
+}
+
+fn json(text: &str) -> Result<Output, String> {
+    Output::read(text, Content::Json)
 }
 
 fn path(text: &str) -> Result<(IpAddr, IpAddr), String> {

@@ -1,20 +1,20 @@
 //! `pathweave emulate`.
 
 use super::args::EmulateOptions;
+use crate::output;
 use crate::terminal::{INTERRUPTED, is_interrupted, listen_and_answer};
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{self, Scenario, SchedulerSpec, Variant};
 use pathweave_lab::sim::network;
 use pathweave_netsim::{Network, RouteId, Tagged};
-use pathweave_report::{About, EmulatedPath, EmulatedWay, Emulation, emulation_page};
-use pathweave_runner::{Failure, Traces, open};
+use pathweave_report::{About, EmulatedPath, EmulatedWay, Emulation, emulation_page, link_text};
+use pathweave_runner::{Failure, Source, Traces, open};
 use pathweave_tun::emulate::{
     Carried, Ends, LATE, MOST_PATHS, Namespace, PathEnds, Report, Sample, Side, Started, forward,
 };
 use pathweave_units::Duration;
 use serde_json::json;
 use std::io;
-use std::path::Path;
 use std::process::{ExitCode, ExitStatus, Stdio};
 
 /// Letters of a device's name.
@@ -23,6 +23,10 @@ const NAME_LETTERS: usize = 15;
 const HEAD_START: std::time::Duration = std::time::Duration::from_millis(500);
 /// The page warns of a run with more than this part of the packets late.
 const MANY_LATE: f64 = 0.01;
+/// A way that carried less carried no data that counts.
+const FEW_BYTES: u64 = 100_000;
+/// A way that carried less than this part of the other way's bytes carried acknowledgements: at most 100 bytes for each full packet.
+const ACKNOWLEDGED: u64 = 10;
 /// How long a command goes on after Ctrl-C.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -31,11 +35,12 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// # Errors
 /// If the scenario is wrong, or namespaces, devices or commands cannot be made.
 pub(crate) fn emulate(options: &EmulateOptions, registry: &Registry) -> Result<ExitCode, Failure> {
-    let source = open(&options.scenario)?;
-    let (mut document, folder) = (source.document, source.folder);
+    let mut source = open(&options.scenario)?;
     for (key, value) in &options.settings {
-        document.set(key, value)?;
+        source.document.set(key, value)?;
     }
+    output::check(options.json.iter().chain(&options.html), &source.files(registry))?;
+    let Source { document, folder, .. } = source;
     let variant = Variant::Scheduler(SchedulerSpec::parse("minrtt")?);
     let scenario = document.scenario(registry, &variant)?;
     let mut traces = Traces::new(folder.as_deref());
@@ -54,15 +59,16 @@ pub(crate) fn emulate(options: &EmulateOptions, registry: &Registry) -> Result<E
     if scenario.paths.iter().any(|path| !path.middleboxes.is_empty()) {
         return Err(Failure::Input(format!("{} has middleboxes, which only the simulator has", scenario.name)));
     }
+    draw(&scenario);
     listen_and_answer("");
     let (status, report) =
         run(options, &scenario, &mut network, &ways).map_err(|error| Failure::Output(error.to_string()))?;
     print(&scenario, &report);
-    if let Some(file) = &options.json {
-        write(file, &format!("{:#}\n", as_json(&scenario, &report)))?;
+    if let Some(output) = &options.json {
+        output.write(&format!("{:#}\n", as_json(&scenario, &report)))?;
     }
-    if let Some(file) = &options.html {
-        write(file, &emulation_page(&as_page(options, &scenario, &report)))?;
+    if let Some(output) = &options.html {
+        output.write(&emulation_page(&as_page(options, &scenario, &report)))?;
     }
     Ok(match status {
         Some(status) => {
@@ -72,8 +78,14 @@ pub(crate) fn emulate(options: &EmulateOptions, registry: &Registry) -> Result<E
     })
 }
 
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(file, text).map_err(|e| Failure::Output(format!("{}: {e}", file.display())))
+/// Each direction of each path: rate, delay and queue of its links.
+fn draw(scenario: &Scenario) {
+    for path in &scenario.paths {
+        for (direction, links) in [("up", &path.up), ("down", &path.down)] {
+            let links: Vec<String> = links.iter().map(|link| link_text(&scenario.links[*link])).collect();
+            eprintln!("{:<14}{}", format!("{} {direction}", path.name), links.join(", then "));
+        }
+    }
 }
 
 /// Makes the namespaces and carries their packets until the client's command has ended. Its status is `None` where Ctrl-C came first.
@@ -134,6 +146,7 @@ fn print(scenario: &Scenario, report: &Report) {
         let rate = rate(*bytes, report.elapsed) / 1e6;
         eprintln!("{name:<14}{packets:>9}{bytes:>13}{rate:>11.3}{dropped_by_queue:>17}{lost:>7}");
     }
+    unlimited_data(scenario, report).iter().for_each(|warning| eprintln!("Warning: {warning}"));
     eprintln!("{}", accuracy(report));
     if !report.has_priority {
         eprintln!("{NO_PRIORITY}");
@@ -148,6 +161,26 @@ fn accuracy(report: &Report) -> String {
     let (late, longest) = (report.late, report.longest.as_secs_f64() * 1e3);
     let limit = LATE.as_secs_f64() * 1e3;
     format!("{late} of {} packets were over {limit} ms late, the latest {longest:.3} ms", all_packets(report))
+}
+
+/// The ways that carried data although nothing limits their rates.
+fn unlimited_data(scenario: &Scenario, report: &Report) -> Vec<String> {
+    let mut all = Vec::new();
+    for (path, [up, down]) in scenario.paths.iter().zip(&report.paths) {
+        let ways = [(up, down, &path.up, "to the server", "up"), (down, up, &path.down, "to the client", "down")];
+        for (carried, other, links, to, key) in ways {
+            let is_data = carried.bytes > FEW_BYTES && carried.bytes > other.bytes / ACKNOWLEDGED;
+            if is_data && !links.iter().any(|link| scenario.links[*link].has_rate()) {
+                all.push(format!(
+                    "{} carried {:.1} MB {to}, and no rate limits it that way (--set path.{}.{key}.rate=10Mbps gives it one).",
+                    path.name,
+                    carried.bytes as f64 / 1e6,
+                    path.name
+                ));
+            }
+        }
+    }
+    all
 }
 
 fn all_packets(report: &Report) -> u64 {
@@ -205,6 +238,7 @@ fn as_page(options: &EmulateOptions, scenario: &Scenario, report: &Report) -> Em
         command: options.command.join(" "),
         seconds: report.elapsed.as_secs_f64(),
         accuracy: format!("{}{warning}.", accuracy(report)),
+        warnings: unlimited_data(scenario, report),
         is_inaccurate: report.late as f64 > MANY_LATE * all_packets(report) as f64,
         version: env!("CARGO_PKG_VERSION").into(),
         step,

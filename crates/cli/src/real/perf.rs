@@ -2,6 +2,7 @@
 
 use super::args::PerfOptions;
 use super::{perf_json, settings};
+use crate::output;
 use pathweave_algorithms::Registry;
 use pathweave_runner::Failure;
 use pathweave_tun::perf::{Amount, Interval, Outcome, Request, Totals, engine, kernel, rate};
@@ -9,6 +10,7 @@ use pathweave_tun::uplinks::{self, Change};
 use pathweave_units::Duration;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use std::process::ExitCode;
 
 const DEFAULT_SECONDS: f64 = 10.0;
@@ -48,6 +50,9 @@ fn engine_options(options: &PerfOptions, registry: &Registry) -> Result<engine::
     if options.ping.is_some() {
         config.nagle = false;
     }
+    output::check(&options.pcap, &[])?;
+    let pcap = options.pcap.as_ref().map(|output| output.named_file("--pcap", "what is measured is shown there"));
+    let pcap = pcap.transpose()?;
     Ok(engine::Options {
         interfaces: options.interfaces(),
         uplinks: options.auto.then(|| uplinks::Options {
@@ -58,7 +63,7 @@ fn engine_options(options: &PerfOptions, registry: &Registry) -> Result<engine::
         }),
         offload: !options.no_offload,
         config,
-        pcap: options.pcap.clone(),
+        pcap: pcap.map(Path::to_owned),
     })
 }
 

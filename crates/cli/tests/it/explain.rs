@@ -65,7 +65,10 @@ fn a_timeline_lines_and_a_page() {
 fn what_is_wrong_is_told() {
     let folder = folder("explain-wrong");
     for (arguments, message) in [
-        ("--scheduler blestx", "error: --scheduler: scheduler = blestx: allowed: minrtt, "),
+        (
+            "--scheduler blestx",
+            "error: --scheduler: unknown scheduler `blestx`; did you mean `blest`? Allowed: minrtt, ",
+        ),
         ("--scheduler blest:x=1", "error: --scheduler: x = 1: allowed: "),
         ("--scheduler blest --from 3s --to 2s", "error: --from = 3 s is later than --to = 2 s"),
         ("--scheduler blest --from 2s --to 2s", "error: --from and --to are both 2 s; choose a span that is not empty"),

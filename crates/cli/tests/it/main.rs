@@ -4,6 +4,7 @@ mod compare;
 mod explain;
 mod listings;
 mod new_scheduler;
+mod outputs;
 mod sweep;
 mod validate;
 

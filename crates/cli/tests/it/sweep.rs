@@ -119,8 +119,12 @@ fn mistakes_name_the_place_in_the_plan() {
     };
     says("seeds = 2", "seeds = \"some\"", "6: seeds = some: allowed: a whole number from 1");
     says("seeds = 2", "sedes = 2", "6: unknown setting `sedes` (did you mean `seeds`?); there are: format, name");
-    says("[\"minrtt\", ", "[\"minrtt\", \"mintrr\", ", "5: scheduler = mintrr: allowed: minrtt, ");
-    says("cp-asymmetric", "cp-asymetric", "4: from = cp-asymetric: allowed: a file (");
+    says(
+        "[\"minrtt\", ",
+        "[\"minrtt\", \"mintrr\", ",
+        "5: unknown scheduler `mintrr`; did you mean `minrtt`? Allowed: minrtt, ",
+    );
+    says("cp-asymmetric", "cp-asymetric", "4: from = cp-asymetric; did you mean `cp-asymmetric`? Allowed: a file (");
     says("{}KB", "{}KBit", "13: receive_buffer = 40KBit: allowed: a fixed size such as 60KB");
     says("{}KB", "40KB", "13: connection.receive_buffer = 40KB: allowed: a value with {} in it");
     says("\"3s\"", "\"3 parsecs\"", "7: duration = 3 parsecs: allowed: a time");
@@ -128,7 +132,11 @@ fn mistakes_name_the_place_in_the_plan() {
     says("is = \"<=\"", "is = \"=<\"", "24: is = =<: allowed: <, >, <=, >=, =");
     says("left = \"redundant\"", "left = \"blest\"", "23: left = blest: allowed: minrtt, redundant");
     says("margin = \"5%\"", "where = { buffer = \"< 10\" }", "26: ");
-    says("margin = \"5%\"", "metric = \"speed\"", "26: metric = speed: allowed: goodput_mbps, ");
+    says(
+        "margin = \"5%\"",
+        "metric = \"goodput\"",
+        "26: unknown metric `goodput`; did you mean `goodput_mbps`? Allowed: goodput_mbps, ",
+    );
 }
 
 #[test]
@@ -176,7 +184,7 @@ fn reproductions_have_verdicts_figures_and_lines() {
     assert!(again.is_ok());
     let output = reproduce("paper/fig2");
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("there are: paper/fig1"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("did you mean `paper/fig1`? There are: paper/fig1"), "{}", stderr(&output));
 }
 
 /// Plain TCP, which the plan asks for, is neither a scheduler nor one of the single paths that all are scored against.
