@@ -202,7 +202,7 @@ mod tests {
         else {
             panic!("it waits for the first")
         };
-        assert_eq!(reason.to_string(), "its turn, 1 segments left of it, and its window is full");
+        assert_eq!(reason.to_string(), "its turn, 1 segment left of it, and its window is full");
         bench.acked(0, 1);
         assert_eq!(bench.run(&mut scheduler), [(0, 2..3), (1, 3..4)]);
         assert_eq!((bench.sub(0).queue.unsent, bench.sub(1).queue.unsent), (0, 0), "nothing is queued");

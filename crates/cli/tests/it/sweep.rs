@@ -267,7 +267,7 @@ fn the_arena_scores_against_single_paths_and_has_plain_tcp_beside() {
     let output = pathweave(&folder, &["arena", "single:path=1,single:path=0", "--from", "plans", "--out", "out"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = read(folder.join("out/arena.txt"));
-    assert!(text.starts_with("2 schedulers · 1 comparisons"), "{text}");
+    assert!(text.starts_with("2 schedulers · 1 comparison"), "{text}");
     // The faster path is as good as the better of the two.
     let best = text.lines().any(|line| line.split_whitespace().take(2).eq(["single:path=0", "1.000"]));
     assert!(best && text.contains("\nBeside plain TCP\n"), "{text}");
@@ -327,7 +327,7 @@ fn the_arena_leaves_out_recordings_that_are_not_there() {
     fs::write(folder.join("plans/tiny.toml"), plan).expect("the plan can be written");
     let output = arena();
     assert!(output.status.success() && stderr(&output).starts_with("Left out: plans that begin with recorded; "));
-    assert!(read(folder.join("out/arena.txt")).starts_with("1 schedulers · 1 comparisons"));
+    assert!(read(folder.join("out/arena.txt")).starts_with("1 scheduler · 1 comparison"));
     fs::create_dir(folder.join("plans/recordings")).expect("the folder is new");
     fs::write(folder.join("plans/recordings/lte.down"), "1\n2\n").expect("it can be written");
     let output = arena();

@@ -16,7 +16,7 @@ fn a_table_limits_and_lines() {
     let output = pathweave(&folder, &["validate", "ref.jsonl", "--jsonl", "out.jsonl", "--check", "--jobs", "2"]);
     assert!(output.status.success(), "{}\n{}", stdout(&output), stderr(&output));
     let text = stdout(&output);
-    for part in ["small/tcp0", "holds  TCP, no loss, timed, fixed window (1 scenarios)"] {
+    for part in ["small/tcp0", "holds  TCP, no loss, timed, fixed window (1 scenario)"] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
     let lines = fs::read_to_string(folder.join("out.jsonl")).expect("the lines are there");

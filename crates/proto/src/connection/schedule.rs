@@ -17,8 +17,10 @@ pub(super) struct Scheduling {
     pub(super) wake: Option<Instant>,
     /// Error of the last decision that could not be carried out.
     pub(super) error: Option<ScheduleError>,
-    /// The last decision whose segment was held back, by its number among all decisions, and what held it.
-    pub(super) held: Option<(u64, HeldBy)>,
+    /// Number of the last decision whose segment was held back, and what held it. Two fields, because an idle connection
+    /// keeps them: an option of both would be larger.
+    pub(super) held_decision: u64,
+    pub(super) held_by: Option<HeldBy>,
     /// `corked`: the stream's short tail waits for more data (`set_cork`). `more_follows`: the current write announced
     /// more (`write_more`).
     pub(super) corked: bool,
@@ -33,7 +35,8 @@ impl Scheduling {
             scheduler,
             wake: None,
             error: None,
-            held: None,
+            held_decision: 0,
+            held_by: None,
             corked: false,
             more_follows: false,
             views: Vec::new(),
@@ -309,7 +312,7 @@ impl Connection {
             // A segment that is held back (by a window smaller than it, or by Nagle's rule) is no mistake of the
             // scheduler.
             Err(ScheduleError::HeldBack(by)) => {
-                self.scheduling.held = Some((self.counters.decisions, by));
+                (self.scheduling.held_decision, self.scheduling.held_by) = (self.counters.decisions, Some(by));
                 Ok(Carried::HeldBack(by))
             }
             Err(error) => Err(error),

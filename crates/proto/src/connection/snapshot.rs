@@ -198,8 +198,8 @@ impl Connection {
             Some(_) => first_choice().any(|s| s.has_space(send_buffer)),
             None => usable().any(|s| s.has_space(send_buffer)),
         };
-        let held = self.scheduling.held.filter(|(decision, _)| *decision == self.counters.decisions);
-        match held.map(|(_, by)| by) {
+        let is_last = self.scheduling.held_decision == self.counters.decisions;
+        match self.scheduling.held_by.filter(|_| is_last) {
             Some(HeldBy::SillyWindow) if room => Progress::WindowFull,
             Some(_) if room => Progress::ShortSegmentWaits,
             _ if room => Progress::SchedulerWaits,

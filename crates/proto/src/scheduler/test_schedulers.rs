@@ -122,7 +122,7 @@ impl Scheduler for Duplicate {
                 return assign(s, range, "again");
             }
         }
-        Decision::no_space()
+        Decision::wait("each subflow with window space carries all that the send window takes")
     }
 }
 

@@ -52,6 +52,8 @@ impl BesideTcp {
         let standing = match lost.cmp(&won) {
             std::cmp::Ordering::Greater => Standing::Worse,
             std::cmp::Ordering::Less => Standing::Better,
+            // One seed with which both finish decides nothing between several seeds.
+            std::cmp::Ordering::Equal if seeds > 1 && difference?.is_significant().is_none() => Standing::Level,
             std::cmp::Ordering::Equal => by_value(difference?, judged),
         };
         Some(BesideTcp { standing, seeds, lost, won })

@@ -174,7 +174,9 @@ impl Case {
         if alone.first != alone.second {
             return alone.first < alone.second;
         }
-        let clear = |d: Differences| d.relative() > 0.01 && d.significant() != Some(false);
+        // One difference between several seeds, of which the others have none, tells nothing.
+        let tells = |d: &Differences| d.significant().unwrap_or(alone.seeds <= 1);
+        let clear = |d: Differences| d.relative() > 0.01 && tells(&d);
         self.is_behind(a, b) && self.differences(a, b).is_some_and(clear)
     }
 
