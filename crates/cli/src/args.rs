@@ -1,6 +1,6 @@
 //! The arguments of the command line.
 
-use crate::output::{Content, Output};
+use crate::output::Output;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -79,18 +79,18 @@ pub(crate) struct CompareOptions {
     pub(crate) settings: Vec<(String, String)>,
 
     /// Writes each run as a line of JSON (docs/results-format.md); with `-` to standard output, which then holds nothing else.
-    #[arg(long, value_name = "FILE|-", value_parser = lines, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE|-", value_parser = Output::lines, value_hint = ValueHint::FilePath)]
     pub(crate) jsonl: Option<Output>,
 
     /// Writes the numbers of the table as comma-separated values, with a line for each scheduler; with `-` to standard output.
-    #[arg(long, value_name = "FILE.csv|-", value_parser = table, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.csv|-", value_parser = Output::table, value_hint = ValueHint::FilePath)]
     pub(crate) csv: Option<Output>,
 
     /// Writes an HTML page that works offline [default: pathweave-report.html if neither a scenario nor --jsonl is given,
     /// otherwise none].
     ///
     /// Beside it is a page with each decision of the scheduler that --why names, in the first second of the measured time.
-    #[arg(long, value_name = "FILE.html", value_parser = page, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.html", value_parser = Output::page, value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<Output>,
 
     #[command(flatten)]
@@ -101,7 +101,7 @@ pub(crate) struct CompareOptions {
     ///
     /// It holds what the sending host sends and receives, with an interface for each path: complete headers and options, the first
     /// bytes of the data (which is all zeros), and the time in nanoseconds.
-    #[arg(long, value_name = "FILE.pcapng|-", value_parser = capture, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.pcapng|-", value_parser = Output::capture, value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<Output>,
 
     /// Turns every segment into bytes and back, to check the codec and the engine. This changes no result.
@@ -149,11 +149,11 @@ pub(crate) struct ExplainOptions {
     pub(crate) settings: Vec<(String, String)>,
 
     /// Writes a line of JSON for the run and one for each event; with `-` to standard output.
-    #[arg(long, value_name = "FILE|-", value_parser = lines, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE|-", value_parser = Output::lines, value_hint = ValueHint::FilePath)]
     pub(crate) jsonl: Option<Output>,
 
     /// Writes an HTML page that works offline: the stream over time, what blocked it, and the reasons; with `-` to standard output.
-    #[arg(long, value_name = "FILE.html|-", value_parser = page, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.html|-", value_parser = Output::page, value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<Output>,
 }
 
@@ -242,7 +242,7 @@ pub(crate) struct ReproduceOptions {
     pub(crate) quick: bool,
 
     /// Writes each claim as a line of JSON; with `-` to standard output, which then holds nothing else.
-    #[arg(long, value_name = "FILE|-", value_parser = lines, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE|-", value_parser = Output::lines, value_hint = ValueHint::FilePath)]
     pub(crate) jsonl: Option<Output>,
 
     /// The folder for runs, figures and the document [default: pathweave-reproduction].
@@ -283,7 +283,7 @@ pub(crate) struct ValidateOptions {
 
     /// Writes a line of JSON for each scenario: id, linux_median, ours_median (completion in seconds of sized runs, else goodput in
     /// Mbit/s), difference (a fraction), linux_iqr, unit. With `-` to standard output, which then holds nothing else.
-    #[arg(long, value_name = "OUT.jsonl|-", value_parser = lines, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "OUT.jsonl|-", value_parser = Output::lines, value_hint = ValueHint::FilePath)]
     pub(crate) jsonl: Option<Output>,
 
     /// Only scenarios with this text in their id.
@@ -353,22 +353,6 @@ pub(crate) enum Listed {
     Schedulers,
     Controllers,
     Scenarios,
-}
-
-pub(crate) fn page(text: &str) -> Result<Output, String> {
-    Output::read(text, Content::Page)
-}
-
-pub(crate) fn lines(text: &str) -> Result<Output, String> {
-    Output::read(text, Content::Lines)
-}
-
-pub(crate) fn table(text: &str) -> Result<Output, String> {
-    Output::read(text, Content::Table)
-}
-
-pub(crate) fn capture(text: &str) -> Result<Output, String> {
-    Output::read(text, Content::Capture)
 }
 
 fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// What a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+enum Content {
     /// HTML.
     Page,
     /// Comma-separated values.
@@ -70,8 +70,34 @@ const MOST_LINKS: usize = 40;
 pub(crate) struct Output(PathBuf);
 
 impl Output {
+    /// Reads the name of a page.
+    pub(crate) fn page(text: &str) -> Result<Self, String> {
+        Output::read(text, Content::Page)
+    }
+
+    /// Reads the name of a table.
+    pub(crate) fn table(text: &str) -> Result<Self, String> {
+        Output::read(text, Content::Table)
+    }
+
+    /// Reads the name of a file of lines of JSON.
+    pub(crate) fn lines(text: &str) -> Result<Self, String> {
+        Output::read(text, Content::Lines)
+    }
+
+    /// Reads the name of a file of JSON.
+    #[cfg_attr(not(all(feature = "tun", target_os = "linux")), allow(dead_code, reason = "only emulate writes JSON"))]
+    pub(crate) fn json(text: &str) -> Result<Self, String> {
+        Output::read(text, Content::Json)
+    }
+
+    /// Reads the name of a capture.
+    pub(crate) fn capture(text: &str) -> Result<Self, String> {
+        Output::read(text, Content::Capture)
+    }
+
     /// What an option for such content names.
-    pub(crate) fn read(text: &str, content: Content) -> Result<Self, String> {
+    fn read(text: &str, content: Content) -> Result<Self, String> {
         let path = PathBuf::from(text);
         let ending = path.extension().and_then(|e| e.to_str()).map(str::to_lowercase);
         match ending {

@@ -1,7 +1,6 @@
 //! The arguments of commands with real packets.
 
-use crate::args::{capture, page};
-use crate::output::{Content, Output};
+use crate::output::Output;
 use clap::{Args, ValueHint};
 use pathweave_tun::Interface;
 use pathweave_tun::uplinks::Endpoint;
@@ -119,7 +118,7 @@ pub(crate) struct PerfOptions {
     pub(crate) clients: Option<u64>,
 
     /// Writes a capture of the engine's packets.
-    #[arg(long, value_name = "FILE.pcapng", conflicts_with = "kernel", value_parser = capture, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.pcapng", conflicts_with = "kernel", value_parser = Output::capture, value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<Output>,
 
     /// Prints JSON in the shape of iperf3's.
@@ -159,11 +158,11 @@ pub(crate) struct EmulateOptions {
     pub(crate) mtu: u16,
 
     /// Writes what each path carried, in JSON; with `-` to standard output, after what the command writes there.
-    #[arg(long, value_name = "FILE|-", value_parser = json, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE|-", value_parser = Output::json, value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<Output>,
 
     /// Writes a page that shows each path over time: rates, delays, queues and drops.
-    #[arg(long, value_name = "FILE.html|-", value_parser = page, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE.html|-", value_parser = Output::page, value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<Output>,
 
     /// The command in the client's namespace, and its arguments. When it ends, everything ends.
@@ -183,10 +182,6 @@ impl PerfOptions {
         };
         self.paths.iter().enumerate().map(interface).collect()
     }
-}
-
-fn json(text: &str) -> Result<Output, String> {
-    Output::read(text, Content::Json)
 }
 
 fn path(text: &str) -> Result<(IpAddr, IpAddr), String> {
