@@ -332,5 +332,5 @@ fn the_arena_leaves_out_recordings_that_are_not_there() {
     fs::write(folder.join("plans/recordings/lte.down"), "1\n2\n").expect("it can be written");
     let output = arena();
     assert!(output.status.success() && !stderr(&output).contains("Left out"), "{}", stderr(&output));
-    assert!(read(folder.join("out/arena.txt")).starts_with("1 schedulers · 2 comparisons"));
+    assert!(read(folder.join("out/arena.txt")).starts_with("1 scheduler · 2 comparisons"));
 }

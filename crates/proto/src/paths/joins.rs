@@ -39,11 +39,20 @@ pub(crate) struct JoinPlan {
     retry_at: Option<Instant>,
     /// Subflows lost since a further subflow last began to carry data.
     lost: u32,
-    /// Paths that the peer has closed for good: our address, and its.
-    closed: Vec<(IpAddr, SocketAddr)>,
-    /// Paths that were asked for a join: our address, the peer's, and whether it has answered there.
-    asked: Vec<(IpAddr, SocketAddr, bool)>,
+    /// What is known of paths: our address, the peer's. One list, because each idle connection keeps it.
+    known: Vec<(Known, IpAddr, SocketAddr)>,
     unproved: Allowance,
+}
+
+/// What is known of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// The peer has closed it for good.
+    Closed,
+    /// A join has asked it, and the peer has not answered.
+    Asked,
+    /// The peer has answered there.
+    Answered,
 }
 
 impl Default for JoinPlan {
@@ -52,8 +61,7 @@ impl Default for JoinPlan {
             wanted: false,
             retry_at: None,
             lost: 0,
-            closed: Vec::new(),
-            asked: Vec::new(),
+            known: Vec::new(),
             unproved: Allowance::new(UNPROVED_SYNS, UNPROVED_SYN_INTERVAL),
         }
     }
@@ -99,47 +107,50 @@ impl JoinPlan {
     /// Notes that the peer has closed the path between these addresses for good.
     #[cold]
     pub(crate) fn close_path(&mut self, local: IpAddr, remote: SocketAddr) {
-        if self.closed.len() < MOST_CLOSED_PATHS && !self.closed.contains(&(local, remote)) {
-            self.closed.push((local, remote));
+        let closed = self.known.iter().filter(|path| path.0 == Known::Closed).count();
+        if closed < MOST_CLOSED_PATHS && !self.is_closed(local, remote) {
+            self.known.push((Known::Closed, local, remote));
         }
     }
 
     /// Forgets what is known of paths to addresses that the peer has removed.
     pub(crate) fn forget_paths_to(&mut self, is_removed: impl Fn(SocketAddr) -> bool) {
-        self.closed.retain(|(_, remote)| !is_removed(*remote));
-        self.asked.retain(|(_, remote, _)| !is_removed(*remote));
+        self.known.retain(|(_, _, remote)| !is_removed(*remote));
     }
 
     fn is_closed(&self, local: IpAddr, remote: SocketAddr) -> bool {
-        self.closed.contains(&(local, remote))
+        self.known.contains(&(Known::Closed, local, remote))
     }
 
     /// Notes that the peer has answered on this path with a value that only it can know.
     #[cold]
     pub(crate) fn note_answer(&mut self, local: IpAddr, remote: SocketAddr) {
-        self.asked.retain(|path| (path.0, path.1) != (local, remote));
-        self.remember((local, remote, true));
+        self.known.retain(|path| path.0 == Known::Closed || (path.1, path.2) != (local, remote));
+        self.remember((Known::Answered, local, remote));
     }
 
-    /// Remembers a path; forgets the oldest one if there are more than [`MOST_ASKED_PATHS`].
-    fn remember(&mut self, path: (IpAddr, SocketAddr, bool)) {
-        if self.asked.len() >= MOST_ASKED_PATHS {
-            self.asked.remove(0);
+    /// Remembers a path that was asked; forgets the oldest one if there are more than [`MOST_ASKED_PATHS`].
+    fn remember(&mut self, path: (Known, IpAddr, SocketAddr)) {
+        let is_asked = |path: &(Known, IpAddr, SocketAddr)| path.0 != Known::Closed;
+        if self.known.iter().filter(|path| is_asked(path)).count() >= MOST_ASKED_PATHS
+            && let Some(oldest) = self.known.iter().position(is_asked)
+        {
+            self.known.remove(oldest);
         }
-        self.asked.push(path);
+        self.known.push(path);
     }
 
     /// Whether the peer has answered on this path.
     pub(crate) fn has_answered(&self, local: IpAddr, remote: SocketAddr) -> bool {
-        self.asked.contains(&(local, remote, true))
+        self.known.contains(&(Known::Answered, local, remote))
     }
 
     /// Whether one more join may use this path, on which the peer has not answered. If not, it is tried later. The first
     /// join to an address that is `proved` to be the peer's is always allowed, so that a new address of this host does not
     /// wait for dark ones.
     pub(crate) fn may_ask(&mut self, now: Instant, local: IpAddr, remote: SocketAddr, proved: bool) -> bool {
-        if proved && !self.asked.contains(&(local, remote, false)) {
-            self.remember((local, remote, false));
+        if proved && !self.known.contains(&(Known::Asked, local, remote)) {
+            self.remember((Known::Asked, local, remote));
             return true;
         }
         let may = self.unproved.take(now);
