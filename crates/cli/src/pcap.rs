@@ -26,9 +26,12 @@ const NANOSECONDS: u8 = 9;
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
+/// Where the packets are written to.
+type PacketWriter = Writer<BufWriter<Box<dyn Write + Send>>>;
+
 /// A capture that runs can write to from any thread.
 #[derive(Clone)]
-pub(crate) struct Capture(Arc<Mutex<Writer<BufWriter<Box<dyn Write + Send>>>>>);
+pub(crate) struct Capture(Arc<Mutex<PacketWriter>>);
 
 struct Writer<W: Write> {
     /// What errors call the file.

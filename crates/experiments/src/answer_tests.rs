@@ -151,7 +151,7 @@ fn truths(sweep: &Sweep, records: &[Record]) -> Vec<Truth> {
         let n = differences.len();
         let middle = mean(&differences);
         let interval = (n > 1).then(|| {
-            let variance = differences.iter().map(|d| (d - middle).powi(2)).sum::<f64>() / (n - 1) as f64;
+            let variance = differences.iter().map(|d| (d - middle) * (d - middle)).sum::<f64>() / (n - 1) as f64;
             let half = T[n - 2] * (variance / n as f64).sqrt();
             (middle - half, middle + half)
         });
