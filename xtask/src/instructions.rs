@@ -21,7 +21,7 @@ const PROGRAMS: &[Program] = &[
     },
     Program { name: "pathweave-benches", built: Built::Benchmark("hostile"), counts: [500, 1_500], rise: 0.10 },
     // COUNT is simulated seconds; what is counted is data segments.
-    Program { name: "simulator", built: Built::Release, counts: [2, 6], rise: 0.02 },
+    Program { name: "simulator", built: Built::Release, counts: [1, 3], rise: 0.02 },
 ];
 
 /// A hostile segment takes at most so many times the instructions of a clean one of its kind.
