@@ -7,7 +7,15 @@ impl Scenario {
     /// Sentences about settings that have no effect, and about data that no rate limits.
     pub fn warnings(&self) -> Vec<String> {
         let late = self.links.chunks(2).filter_map(|both| self.late_changes(both));
-        late.chain(self.unlimited_data()).collect()
+        late.chain(self.late_starts()).chain(self.unlimited_data()).collect()
+    }
+
+    /// Connections that start at the run's end or later.
+    fn late_starts(&self) -> impl Iterator<Item = String> + '_ {
+        let late = self.connections.iter().filter(|c| c.start >= self.duration);
+        late.map(|c| {
+            format!("{} starts at {}, but the run ends at {}: it sends nothing", c.name, c.start, self.duration)
+        })
     }
 
     /// Changes of a link at the run's end or later.

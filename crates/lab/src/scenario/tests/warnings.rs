@@ -16,6 +16,16 @@ fn a_change_after_the_end_is_warned_of_once() {
 }
 
 #[test]
+fn a_connection_that_starts_after_the_end_is_warned_of() {
+    let starts = |at: &str| {
+        let text = format!("name = \"lte\"\nrate = \"8Mbps\"\n[[connection]]\nname = \"late\"\nstart = \"{at}\"\n");
+        warnings(&with_path(&text))
+    };
+    assert_eq!(starts("4.9s"), [""; 0]);
+    assert_eq!(starts("5s"), ["late starts at 5s, but the run ends at 5s: it sends nothing"]);
+}
+
+#[test]
 fn data_that_no_rate_limits_is_warned_of() {
     let text = |path: &str, connection: &str| {
         with_path(&format!("name = \"wifi\"\ndelay = \"5ms\"\n{path}\n[[connection]]\n{connection}"))
