@@ -95,9 +95,13 @@ fn again(plan: &Plan, (against, why): (Option<&str>, Option<&str>), registry: &R
     Some(Again { command: words.join(" "), file, text, traces })
 }
 
-/// Text as a part of a file's name.
+/// Text as a part of a file's name: never empty, and never an option of a command or a hidden file.
 fn clean(text: &str) -> String {
-    text.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "-")
+    let kept = text.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "-");
+    match kept.trim_start_matches(['-', '.']) {
+        "" => "unnamed".into(),
+        name => name.into(),
+    }
 }
 
 /// Quotes a word for a shell, if a character in it could mean something to the shell.
@@ -155,6 +159,12 @@ mod tests {
         assert_eq!(quoted("my scenario.toml"), "'my scenario.toml'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_kept_name_is_no_option_of_a_command() {
+        let kept = ["wlan-3g", "ünïcödé ☃", "☃", "", "--help", "../up", "cp:a=1"].map(clean);
+        assert_eq!(kept, ["wlan-3g", "n-c-d---", "unnamed", "unnamed", "help", "up", "cp-a-1"]);
     }
 
     #[test]
