@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 /// each version changed.
 pub const SCHEMA_VERSION: u32 = 3;
 
+/// Why a run has no data of which every measured connection starts after its end.
+pub const STARTS_AFTER_THE_END: &str = "the measured connections start after the run's end";
+
 /// One run: a scenario, a scheduler, a seed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RunResult {
@@ -181,6 +184,9 @@ pub struct TimeSpent {
     /// A paced segment waited for its time (setting `pacing`).
     #[serde(default)]
     pub pacing_s: f64,
+    /// The application had more to write, and the send buffer (setting `send_buffer`) was full of data on its way.
+    #[serde(default)]
+    pub send_buffer_s: f64,
     /// None of these: data was on its way out.
     pub sending_s: f64,
     /// By path: the shared window was full, and the first missing byte was on this path.
@@ -197,7 +203,7 @@ impl TimeSpent {
     /// The measured time.
     pub fn total_s(&self) -> f64 {
         let windows = self.window_full_s + self.congestion_windows_full_s;
-        let kept = self.scheduler_waits_s + self.nagle_s + self.pacing_s;
+        let kept = self.scheduler_waits_s + self.nagle_s + self.pacing_s + self.send_buffer_s;
         self.no_data_s + windows + kept + self.sending_s
     }
 }

@@ -160,6 +160,11 @@ impl App {
         }
     }
 
+    /// Whether its writer has more than the connection took.
+    pub(super) fn has_more(&self) -> bool {
+        !self.closed && self.available() > 0
+    }
+
     /// When it does something by itself.
     fn next_time(&self) -> Instant {
         self.timer.map_or(self.wakes, |timer| timer.min(self.wakes))

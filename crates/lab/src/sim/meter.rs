@@ -3,7 +3,8 @@
 use super::app::{App, Apps};
 use super::totals::{Totals, path_of_subflow};
 use crate::results::{
-    ConnectionResult, Delays, Intervals, Metrics, OutOfOrder, PathMetrics, Series, Status, TrafficResult,
+    ConnectionResult, Delays, Intervals, Metrics, OutOfOrder, PathMetrics, STARTS_AFTER_THE_END, Series, Status,
+    TrafficResult,
 };
 use crate::scenario::Scenario;
 use pathweave_netsim::LinkStats;
@@ -335,7 +336,7 @@ impl Meter {
         let skip = (self.measure_from.as_nanos() / SAMPLE.as_nanos()) as usize;
         metrics.out_of_order_bytes = distribution(samples.get(skip.min(samples.len())..).unwrap_or(&[]));
         metrics.out_of_order_bytes.looked_at = self.out_of_order_looks.mean(end);
-        let (status, reason) = outcome(&measured);
+        let (status, reason) = outcome(&measured, end);
         let steps = end.as_nanos().div_ceil(self.step.as_nanos()) as usize;
         let rate = |steps_bytes: &[u64]| -> Vec<f64> {
             let mbps = |b: u64| b as f64 * 8.0 / self.step.as_secs_f64() / 1e6;
@@ -380,12 +381,15 @@ fn jain(shares: &[f64]) -> Option<f64> {
     (shares.len() > 1 && squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
-fn outcome(measured: &[&App]) -> (Status, Option<String>) {
+fn outcome(measured: &[&App], end: Instant) -> (Status, Option<String>) {
     if measured.iter().any(|a| a.corrupted) {
         return (Status::Failed, Some("the stream arrived out of order, which is a defect of the engine".into()));
     }
     if let Some(error) = measured.iter().find_map(|a| a.error) {
         return (Status::Failed, Some(error.to_string()));
+    }
+    if !measured.is_empty() && measured.iter().all(|a| a.start >= end) {
+        return (Status::Stalled, Some(STARTS_AFTER_THE_END.into()));
     }
     if measured.iter().any(|a| a.received == 0 && a.has_work()) {
         return (Status::Stalled, Some("no data arrived at all".into()));

@@ -164,8 +164,12 @@ impl Watch {
                 path_of_subflow(app, sender, id).filter(|p| *p < self.paths)
             };
             match sender.progress() {
-                Progress::NoData if !sender.snapshot().sending.is_acked() => self.time.sending_s += seconds,
-                Progress::NoData => self.time.no_data_s += seconds,
+                Progress::NoData if sender.snapshot().sending.is_acked() => self.time.no_data_s += seconds,
+                // Without a usable subflow nothing is assigned, whatever the buffer holds.
+                Progress::NoData if app.has_more() && sender.subflows().any(|s| s.usable) => {
+                    self.time.send_buffer_s += seconds;
+                }
+                Progress::NoData => self.time.sending_s += seconds,
                 Progress::CongestionWindowsFull => self.time.congestion_windows_full_s += seconds,
                 Progress::ShortSegmentWaits => self.time.nagle_s += seconds,
                 Progress::Paced => self.time.pacing_s += seconds,

@@ -64,6 +64,18 @@ fn what_a_window_without_room_for_a_segment_keeps_is_not_the_schedulers_wait() {
 }
 
 #[test]
+fn what_a_full_send_buffer_keeps_is_not_the_last_data() {
+    for variant in variants() {
+        // A full buffer lasts for much less than the round trip of 60 ms.
+        let kept = time(&format!("{BULK}send_buffer = \"3KB\"\n"), &variant);
+        assert!(kept.send_buffer_s > 8.0 && kept.sending_s == 0.0, "{variant:?}: {kept:?}");
+        // Messages that the buffer has room for end, and the last of each is on its way.
+        let free = time(&MESSAGES.replace("6Mbps", "1Mbps"), &variant);
+        assert!(free.send_buffer_s == 0.0 && free.sending_s > 1.0, "{variant:?}: {free:?}");
+    }
+}
+
+#[test]
 fn what_pacing_keeps_is_neither_the_windows_nor_the_schedulers() {
     for variant in variants() {
         let limited = format!("{BULK}pacing = {{ kind = \"on\", limit = \"5Mbps\" }}\n");
