@@ -121,7 +121,7 @@
   }
 
   // ---- where the time went ----
-  const PART_INKS = ["t0", "t1", "t2", "t3", "t4", "t5", "t6"];
+  const PART_INKS = ["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7"];
   function why(index, box) {
     const scenario = data.scenarios[index], state = states[index];
     const wanted = [...new Set([state.chosen, scenario.best])].filter(i => i != null && scenario.rows[i]);
@@ -148,7 +148,7 @@
       });
     });
     const row = scenario.rows[state.chosen];
-    // Parts that some bar has; Nagle's rule and pacing are rare.
+    // Parts that some bar has; Nagle's rule, pacing and a full send buffer are rare.
     const shown = row.parts.map((_, p) => p).filter(p => p < 5 || wanted.some(i => scenario.rows[i].parts[p][1] > 0));
     const numbers = p => wanted.map(i => make("td", {}, digits(scenario.rows[i].parts[p][1])));
     const key = make("table", { class: "parts" },

@@ -253,8 +253,8 @@ fn numbers(out: &mut String, comparison: &Comparison) {
         );
     }
     out.push_str(
-        "</tbody></table></div>\n<p class=\"note\">Counts and times are means a run. Aggregation benefit: 0 is plain TCP on the best \
-         path alone, 1 is all paths added up, -1 is nothing. Blocked: later data was there and earlier data missing. Window-limited: the \
+        "</tbody></table></div>\n<p class=\"note\">Counts and times are means a run. Aggregation benefit: 0 is plain TCP on \
+         the path that is best with the seed, 1 is all paths added up, -1 is nothing. Blocked: later data was there and earlier data missing. Window-limited: the \
          receive window held data back. Out of order: means over the seeds of mean and 95th percentile, and the largest maximum. \
          1 KB is 1000 bytes.</p>",
     );

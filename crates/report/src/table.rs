@@ -80,9 +80,11 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
     });
     all.push(column("against\nreference", "", against));
     if comparison.judged != Judged::Delay {
-        all.push(column("bene-\nfit", "benefit: 0 is plain TCP on the best path, 1 all paths added up", |_, s| {
-            s.benefit.map_or("-".into(), |b| signed(b.mean))
-        }));
+        all.push(column(
+            "bene-\nfit",
+            "benefit: 0 is plain TCP on the path that is best with the seed, 1 all paths added up",
+            |_, s| s.benefit.map_or("-".into(), |b| signed(b.mean)),
+        ));
     }
     if comparison.paths > 1 {
         all.push(column("share\n%", "share: bytes sent on each path", |_, s| share(s)));
@@ -227,6 +229,9 @@ fn notes(comparison: &Comparison, columns: &[Column], width: usize) -> String {
     }
     if comparison.summaries.iter().any(|s| !s.same.is_empty()) {
         sentences.push("=: the same packets on every seed".into());
+    }
+    if comparison.is_uneven() {
+        sentences.push("schedulers that lack seeds of others come last".into());
     }
     sentences.extend(comparison.host_note());
     sentences.extend(columns.iter().filter(|c| !c.about.is_empty()).map(|c| c.about.to_owned()));

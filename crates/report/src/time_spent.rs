@@ -1,10 +1,11 @@
 //! Why a scheduler is slower: where the time of its runs went.
 
-use crate::comparison::{Comparison, Standing, Summary, measured_s};
+use crate::comparison::{Comparison, Judged, Standing, Summary, measured_s};
 use crate::number::short;
 use crate::table::indented;
+use pathweave_lab::results::TimeSpent;
 
-/// Something counts as the reason only if it takes at least this fraction of the time.
+/// The least fraction of the time that counts as a reason.
 const TELLING: f64 = 0.15;
 
 /// The row to explain: the one that was asked for, otherwise the slowest scheduler.
@@ -24,21 +25,28 @@ fn slowest(comparison: &Comparison) -> Option<&Summary> {
     several().find(|s| s.standing() == Some(Standing::Worse)).or_else(|| several().next())
 }
 
-/// The main reason why a scheduler is slower, as a sentence; `None` if no part of the time stands out.
+/// The main reason why a scheduler is behind plain TCP, as a sentence; `None` if no part of the time stands out. A part is a reason only if it
+/// takes more of the time than with plain TCP: by [`TELLING`], and by what is missing of the goodput or the completion time.
 pub(crate) fn culprit(comparison: &Comparison, summary: &Summary) -> Option<String> {
     let time = &summary.time;
     let all = measured_s(time);
     if all <= 0.0 {
         return None;
     }
+    let more_than = |tcp: Option<&Summary>, part: &dyn Fn(&TimeSpent) -> f64| {
+        let of = |time: &TimeSpent| part(time) / measured_s(time).max(f64::MIN_POSITIVE);
+        of(time) - tcp.map_or(0.0, |row| of(&row.time))
+    };
+    let least = TELLING.max(missing_part(comparison, summary));
     let largest = |list: &[f64]| {
         let (path, seconds) = list.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
         Some((comparison.path_name(path), seconds))
     };
     let of = |seconds: f64| format!("{} of {} s", short(seconds), short(all));
-    let candidates = [
+    type Of = fn(&TimeSpent) -> f64;
+    let candidates: [(Of, Option<String>); 5] = [
         (
-            time.window_full_s,
+            |t| t.window_full_s,
             largest(&time.window_full_by_path_s).filter(|(_, s)| *s > 0.0).map(|(path, seconds)| {
                 format!(
                     "The receive window was full for {}, and for {} s of that the missing data was on {path}.",
@@ -48,25 +56,47 @@ pub(crate) fn culprit(comparison: &Comparison, summary: &Summary) -> Option<Stri
             }),
         ),
         (
-            time.scheduler_waits_s,
+            |t| t.scheduler_waits_s,
             Some(format!("The scheduler waited for {} although it could send.", of(time.scheduler_waits_s))),
         ),
         (
-            time.nagle_s,
+            |t| t.nagle_s,
             Some(format!(
                 "Nagle's rule kept a short segment for {} (connection.nagle=false switches it off).",
                 of(time.nagle_s)
             )),
         ),
-        (time.pacing_s, Some(format!("Paced segments waited for their time for {}.", of(time.pacing_s)))),
-        (time.no_data_s, Some(format!("There was nothing to send for {}.", of(time.no_data_s)))),
+        (|t| t.pacing_s, Some(format!("Paced segments waited for their time for {}.", of(time.pacing_s)))),
+        (
+            |t| t.send_buffer_s,
+            Some(format!("The send buffer (connection.send_buffer) was full for {}.", of(time.send_buffer_s))),
+        ),
     ];
-    let main = candidates.into_iter().filter(|(s, _)| *s >= TELLING * all).max_by(|a, b| a.0.total_cmp(&b.0));
+    let tcp = comparison.best_plain_tcp();
+    let candidates = candidates.into_iter().map(|(part, sentence)| (more_than(tcp, &part), sentence));
+    let main = candidates.filter(|(more, _)| *more >= least).max_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((_, Some(sentence))) = main {
         return Some(sentence);
     }
-    let (path, seconds) = largest(&time.recovery_by_path_s)?;
-    (seconds >= TELLING * all).then(|| format!("{path} was repairing losses for {}.", of(seconds)))
+    // Plain TCP repairs the losses of the same path too.
+    let repairs = |path: usize| {
+        let tcp = comparison.summaries.iter().find(|row| row.plain_tcp == Some(path))?;
+        let part = |time: &TimeSpent| time.recovery_by_path_s.get(path).copied().unwrap_or(0.0);
+        Some((more_than(Some(tcp), &part), path, part(time)))
+    };
+    let (more, path, seconds) = (0..comparison.paths).filter_map(repairs).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (more >= least).then(|| format!("{} was repairing losses for {}.", comparison.path_name(path), of(seconds)))
+}
+
+/// The part of the goodput, or of the completion time, by which a scheduler is behind plain TCP. A delay says nothing of where all the time went.
+fn missing_part(comparison: &Comparison, summary: &Summary) -> f64 {
+    let Some(difference) = summary.against_tcp else { return 0.0 };
+    let (more, tcp) = (difference.mean(), difference.reference_mean);
+    match comparison.judged {
+        Judged::Goodput => -more / tcp.max(f64::MIN_POSITIVE),
+        Judged::Completion => more / (tcp + more).max(f64::MIN_POSITIVE),
+        Judged::Delay => 0.0,
+    }
 }
 
 /// Where the time of a scheduler's runs went, as a block of text at most `width` columns wide; `None` if it was not measured.
@@ -142,5 +172,6 @@ pub(crate) fn shares(comparison: &Comparison, summary: &Summary) -> Vec<Part> {
         part("nothing to send", time.no_data_s, None),
         part("Nagle's rule", time.nagle_s, None),
         part("pacing", time.pacing_s, None),
+        part("send buffer full", time.send_buffer_s, None),
     ]
 }

@@ -20,6 +20,9 @@ pub fn planned(plans: &[Plan]) -> Vec<Planned> {
         scenario: plan.name.clone(),
         schedulers: plan.variants.iter().map(|(variant, _)| variant.label()).collect(),
         seeds: plan.seeds.len(),
+        paths: (plan.variants.first().into_iter())
+            .flat_map(|(_, scenario)| scenario.paths.iter().map(|path| path.name.clone()))
+            .collect(),
     };
     plans.iter().map(of).collect()
 }

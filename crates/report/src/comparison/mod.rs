@@ -7,18 +7,22 @@ mod standing;
 mod summary;
 
 pub use judged::Judged;
+use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::results::{PathInfo, RunResult, Status};
 use planned::Counts;
 pub use planned::{Absent, Planned};
 use rows::{by_scheduler, rank};
 pub(crate) use standing::BesideTcp;
-pub use standing::Standing;
+pub(crate) use standing::all_are_behind;
+pub use standing::{HEADERS, Standing};
+use std::collections::BTreeSet;
 pub use summary::Summary;
 pub(crate) use summary::measured_s;
 use summary::{mean, summarise};
 
 /// All schedulers of one scenario, the best first: by the mean of what they are judged by. What does not finish, or does not deliver what
 /// is offered, in every run comes after all that does. Schedulers whose runs are the same packet by packet share a row.
+/// A scheduler that lacks seeds of others, because runs failed or were not made, comes after those that lack none.
 ///
 /// Failed runs are no measurements: they are counted, and are in none of the numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +49,8 @@ pub struct Comparison {
     pub reference: Option<usize>,
     /// Ranked.
     pub summaries: Vec<Summary>,
+    /// Plain TCP on a backup, if that is ahead of every scheduler and of plain TCP on the other paths: an index into `summaries`.
+    pub(crate) backup_ahead: Option<usize>,
     /// What was asked for and has no measurement, in the order in which it was asked for.
     pub absent: Vec<Absent>,
 }
@@ -72,17 +78,24 @@ impl Comparison {
         let mut seeds: Vec<_> = measured.iter().map(|r| r.seed).collect();
         seeds.sort_unstable();
         seeds.dedup();
+        let of_schedulers: BTreeSet<u64> = measured.iter().filter(|r| !is_plain_tcp(r)).map(|r| r.seed).collect();
         let judged = Judged::of(&measured);
         let paths = finished.iter().map(|r| r.metrics.per_path.len()).max().unwrap_or(0);
         // The baselines know less of the connection's backups than the runs with all paths.
-        let info = finished.iter().find(|r| r.plain_tcp.is_none() && !r.paths.is_empty());
+        let known = || finished.iter().filter(|r| !r.paths.is_empty());
+        let info = known().find(|r| r.plain_tcp.is_none()).or_else(|| known().next()).map(|r| r.paths.clone());
+        let named =
+            planned.map(|p| p.paths.iter().map(|name| PathInfo { name: name.clone(), backup: false }).collect());
 
         let mut rows: Vec<(Summary, Vec<&RunResult>)> = by_scheduler(&measured, |name| counts.failed(name) == 0)
             .into_iter()
             .map(|(runs, same)| {
                 let name = &runs[0].scheduler;
                 let failed = counts.failed(name);
+                let has = |seed: &&u64| runs.iter().any(|r| r.seed == **seed);
+                let lacking = of_schedulers.iter().filter(|seed| !has(seed)).count();
                 let summary = Summary {
+                    lacking: if is_plain_tcp(runs[0]) { 0 } else { lacking },
                     same,
                     planned: counts.planned(name),
                     runs: runs.len() + failed,
@@ -95,11 +108,12 @@ impl Comparison {
             .collect();
         rows.sort_by(|(a, _), (b, _)| rank(a, b, judged.less_is_better()));
         let plain = |backup: bool| rows.iter().position(|(s, _)| s.plain_tcp.is_some() && (backup || !s.on_backup));
-        let tcp = plain(false).or_else(|| plain(true));
+        let first_plain_tcp = plain(true);
+        let tcp = plain(false).or(first_plain_tcp);
         let best = rows.iter().position(|(s, _)| s.plain_tcp.is_none());
         let linux = rows.iter().position(|(s, _)| s.is("linux"));
-        let named = against.and_then(|name| rows.iter().position(|(s, _)| s.is(name)));
-        let reference = named.or(tcp);
+        let asked = against.and_then(|name| rows.iter().position(|(s, _)| s.is(name)));
+        let reference = asked.or(tcp);
         let runs_of: Vec<Vec<&RunResult>> = rows.iter().map(|(_, runs)| runs.clone()).collect();
         for (i, (summary, runs)) in rows.iter_mut().enumerate() {
             let other = |row: Option<usize>| row.filter(|r| *r != i).and_then(|r| judged.paired(runs, &runs_of[r]));
@@ -111,18 +125,28 @@ impl Comparison {
                 summary.beside_tcp = BesideTcp::of(runs, &runs_of[tcp], summary.against_tcp, judged);
             }
         }
+        let is_ahead = |tcp: &usize| {
+            let beside = |runs: &[&RunResult]| {
+                let difference = judged.paired(runs, &runs_of[*tcp]);
+                (BesideTcp::of(runs, &runs_of[*tcp], difference, judged), difference)
+            };
+            let schedulers = rows.iter().filter(|(s, _)| s.plain_tcp.is_none());
+            all_are_behind(&schedulers.map(|(_, runs)| beside(runs)).collect::<Vec<_>>(), judged)
+        };
+        let backup_ahead = first_plain_tcp.filter(|row| Some(*row) != tcp).filter(is_ahead);
         Comparison {
             scenario: scenario.into(),
             planned: counts.all_planned(),
             finished: finished.len(),
             seeds,
             paths,
-            path_info: info.or(finished.first()).map(|r| r.paths.clone()).unwrap_or_default(),
+            path_info: info.or(named).unwrap_or_default(),
             judged,
             has_messages: measured.iter().any(|r| r.metrics.undelivered_messages.is_some()),
             measured_s: mean(&measured.iter().map(|r| measured_s(&r.metrics.time)).collect::<Vec<_>>()),
             reference,
             summaries: rows.into_iter().map(|(s, _)| s).collect(),
+            backup_ahead,
             absent: counts.absent(),
         }
     }
@@ -146,6 +170,11 @@ impl Comparison {
     /// The best of those that are not plain TCP.
     pub fn best_multipath(&self) -> Option<&Summary> {
         self.multipath().next()
+    }
+
+    /// Whether the schedulers were measured with different seeds, so that their means are of different networks.
+    pub(crate) fn is_uneven(&self) -> bool {
+        self.multipath().any(|row| row.lacking > 0)
     }
 
     /// The row that stands for this scheduler.
@@ -181,5 +210,11 @@ impl Comparison {
     }
 }
 
+fn is_plain_tcp(run: &RunResult) -> bool {
+    run.plain_tcp.is_some() || plain_tcp_path(&run.scheduler).is_some()
+}
+
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod told_tests;

@@ -4,7 +4,7 @@ use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::results::RunResult;
 
 /// The runs of one scenario that were asked for: each scheduler with each seed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Planned {
     /// The scenario's name.
     pub scenario: String,
@@ -12,6 +12,8 @@ pub struct Planned {
     pub schedulers: Vec<String>,
     /// How many seeds each of them was to have.
     pub seeds: usize,
+    /// The paths' names: a run that failed early does not know them.
+    pub paths: Vec<String>,
 }
 
 /// A scheduler, or plain TCP on a path, that was asked for and of which there is no measurement.

@@ -45,8 +45,10 @@ fn same_packets(a: &[&RunResult], b: &[&RunResult]) -> bool {
     a.len() == b.len() && !plain(a) && !plain(b) && a.iter().all(equal)
 }
 
-/// The better one first: by the part of its runs that have a value, then by the value's mean, then by goodput.
+/// The better one first: by the part of its runs that have a value, then by the value's mean, then by goodput. A scheduler that lacks
+/// seeds of others comes after those that have a value: its mean is of other networks than theirs.
 pub(super) fn rank(a: &Summary, b: &Summary, less_is_better: bool) -> Ordering {
+    let never = a.value.is_none().cmp(&b.value.is_none());
     let unfinished = (a.unfinished() * b.measured()).cmp(&(b.unfinished() * a.measured()));
     let by_value = match (a.value, b.value) {
         (Some(x), Some(y)) if less_is_better => x.mean.total_cmp(&y.mean),
@@ -54,5 +56,10 @@ pub(super) fn rank(a: &Summary, b: &Summary, less_is_better: bool) -> Ordering {
         _ => Ordering::Equal,
     };
     let by_goodput = || b.goodput_mbps.mean.total_cmp(&a.goodput_mbps.mean);
-    unfinished.then(by_value).then_with(by_goodput).then_with(|| a.scheduler.cmp(&b.scheduler))
+    never
+        .then(a.lacking.cmp(&b.lacking))
+        .then(unfinished)
+        .then(by_value)
+        .then_with(by_goodput)
+        .then_with(|| a.scheduler.cmp(&b.scheduler))
 }

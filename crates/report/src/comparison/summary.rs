@@ -5,7 +5,7 @@ use super::standing::{BesideTcp, Standing};
 use crate::metric::{DELAY_P50, DELAY_P99, LONGEST_GAP, METRICS};
 use crate::statistics::{Difference, Estimate};
 use pathweave_lab::benefit::plain_tcp_path;
-use pathweave_lab::results::{RunResult, Status, TimeSpent};
+use pathweave_lab::results::{RunResult, STARTS_AFTER_THE_END, Status, TimeSpent};
 use pathweave_lab::scenario::HostModel;
 
 /// If one path carries at least this fraction of the traffic, the other paths do not count as used.
@@ -39,6 +39,12 @@ pub struct Summary {
     pub failed: usize,
     /// Why the first of them failed.
     pub failure: Option<String>,
+    /// How many seeds other schedulers have a measurement of, and this one has not; 0 for plain TCP.
+    pub lacking: usize,
+    /// Data arrived, within the measured time or before it.
+    pub(crate) received: bool,
+    /// No run has data, because the measured connections start after its end.
+    pub(crate) starts_late: bool,
     /// What ranks the row, of the runs that have it.
     pub value: Option<Estimate>,
     /// Goodput, 10⁶ bit/s.
@@ -141,6 +147,7 @@ fn mean_time(runs: &[&RunResult], paths: usize) -> TimeSpent {
         scheduler_waits_s: part(&|t| t.scheduler_waits_s),
         nagle_s: part(&|t| t.nagle_s),
         pacing_s: part(&|t| t.pacing_s),
+        send_buffer_s: part(&|t| t.send_buffer_s),
         sending_s: part(&|t| t.sending_s),
         window_full_by_path_s: list(|t| &t.window_full_by_path_s),
         blocked_by_path_s: list(|t| &t.blocked_by_path_s),
@@ -170,6 +177,9 @@ pub(super) fn summarise(runs: &[&RunResult], paths: usize, judged: Judged) -> Su
         stalled: runs.iter().filter(|r| r.status == Status::Stalled).count(),
         failed: 0,
         failure: None,
+        lacking: 0,
+        received: runs.iter().flat_map(|r| &r.connections).any(|c| c.measured && c.received_bytes > 0),
+        starts_late: runs.iter().all(|r| r.reason.as_deref() == Some(STARTS_AFTER_THE_END)),
         value: Estimate::of(&values(&|r| judged.value(r))),
         goodput_mbps: Estimate::of(&values(&|r| Some(r.metrics.goodput_mbps)))
             .expect("a scheduler is there by its runs"),

@@ -1,15 +1,19 @@
 //! Which scheduler is best, by how much, and which ones are as good.
 
 use super::words::{
-    amount, compared, does, does_not, finishes, first_of, is, is_level, plain_tcp, schedulers, with_same,
+    amount, compared, does, does_not, finishes, first_of, is, is_level, no_scheduler, plain_tcp, schedulers, with_same,
+    with_this_seed,
 };
-use crate::comparison::{BesideTcp, Comparison, Judged, Standing, Summary};
+use crate::comparison::{BesideTcp, Comparison, Judged, Summary, all_are_behind};
 use pathweave_units::counted;
+
+/// Of schedulers that lack no seed of others.
+const WHOLE: &str = "with all measured seeds";
 
 /// The first sentence of the answer.
 pub(super) fn lead(comparison: &Comparison, best: &Summary) -> String {
     let judged = comparison.judged;
-    let text = match (best.value, is_behind_tcp(comparison, best)) {
+    let text = match (best.value, is_behind_tcp(comparison)) {
         (None, _) => return none_finishes(comparison, best),
         (Some(value), Some(tcp)) => behind(comparison, best, value.mean, tcp),
         (Some(value), None) => {
@@ -23,15 +27,22 @@ pub(super) fn lead(comparison: &Comparison, best: &Summary) -> String {
 
 /// `blest is the best of the 4 schedulers compared: it `, or with a single one `blest `.
 fn first(comparison: &Comparison, best: &Summary) -> String {
-    let rows = comparison.multipath().count();
-    let all = schedulers(comparison.multipath());
+    let whole = || comparison.multipath().filter(|row| row.lacking == 0);
+    let (rows, all) = (comparison.multipath().count(), schedulers(whole()));
     let (names, several) = (with_same(best), !best.same.is_empty());
-    match (rows, several) {
-        (1, false) => format!("{names} "),
-        (1, true) => format!("{names} do the same: each "),
-        (_, false) => format!("{names} is the best of the {all} schedulers compared: it "),
-        (_, true) => format!("{names} are the best of the {all} schedulers compared: each "),
-    }
+    let (it, are) = if several { ("each", "are") } else { ("it", "is") };
+    let text = match (rows, whole().count()) {
+        (1, _) if !several => return format!("{names} "),
+        (1, _) => format!("{names} do the same: each "),
+        _ if best.lacking > 0 => {
+            format!("The schedulers have different seeds, and none is called the best. {names}: {it} ")
+        }
+        (_, 1) if several => format!("{names} are the only schedulers {WHOLE}: each "),
+        (_, 1) => format!("{names} is the only scheduler {WHOLE}: it "),
+        (_, n) if n < rows => format!("{names} {are} the best of the {all} schedulers {WHOLE}: {it} "),
+        _ => format!("{names} {are} the best of the {all} schedulers compared: {it} "),
+    };
+    with_this_seed(comparison.seeds.len() == 1, text)
 }
 
 /// `finishes in 2 of 3 runs`.
@@ -41,37 +52,53 @@ fn finishes_some(judged: Judged, row: &Summary) -> String {
 }
 
 /// Plain TCP, if every scheduler is behind it, and the best one clearly.
-fn is_behind_tcp<'a>(comparison: &'a Comparison, best: &Summary) -> Option<&'a Summary> {
-    let tcp = comparison.best_plain_tcp()?;
-    let ahead = best.beside_tcp.filter(|beside| beside.standing == Standing::Worse)?;
-    let less_often = |b: &BesideTcp| b.lost > b.won;
-    let behind = |row: &Summary| match row.beside_tcp {
-        Some(beside) if less_often(&ahead) || less_often(&beside) => less_often(&beside),
-        Some(beside) if beside.won > beside.lost => false,
-        _ => row.against_tcp.is_some_and(|d| !d.is_equal && (d.mean() < 0.0) != comparison.judged.less_is_better()),
+fn is_behind_tcp(comparison: &Comparison) -> Option<&Summary> {
+    let rows = comparison.multipath().map(|row| (row.beside_tcp, row.against_tcp));
+    comparison.best_plain_tcp().filter(|_| all_are_behind(&rows.collect::<Vec<_>>(), comparison.judged))
+}
+
+/// Plain TCP on a backup is better than all, which the lead does not compare with it.
+pub(super) fn behind_backup(comparison: &Comparison) -> Option<String> {
+    let tcp = &comparison.summaries[comparison.backup_ahead?];
+    let judged = comparison.judged;
+    let does = match tcp.value {
+        Some(value) if tcp.unfinished() == 0 => does(judged, value.mean),
+        _ => finishes_some(judged, tcp),
     };
-    comparison.multipath().all(behind).then_some(tcp)
+    let (best, one_seed) = (comparison.best_multipath()?, comparison.seeds.len() == 1);
+    let is_not = match (comparison.multipath().count(), best.same.len()) {
+        (1, 0) => with_this_seed(one_seed, format!("{} is not", best.scheduler)),
+        (1, _) => with_this_seed(one_seed, format!("{} are not", with_same(best))),
+        _ => no_scheduler(comparison, one_seed) + " is",
+    };
+    Some(format!("{is_not} as good as {}, which is a backup: that {does}.", plain_tcp(comparison, tcp)))
 }
 
 /// No scheduler is as good as plain TCP on one path.
 fn behind(comparison: &Comparison, best: &Summary, value: f64, tcp: &Summary) -> String {
     let judged = comparison.judged;
-    let (tcp, all) = (plain_tcp(comparison, tcp), schedulers(comparison.multipath()));
-    let names = with_same(best);
-    let who = match (comparison.multipath().count(), best.same.len()) {
-        (1, 0) => String::new(),
-        (1, _) => format!("{names} do the same; each "),
-        (_, 0) => format!("the best of the {all}, {names}, "),
-        (..) => format!("the best of the {all} are {names}; each "),
+    let whole = || comparison.multipath().filter(|row| row.lacking == 0);
+    let (tcp, all) = (plain_tcp(comparison, tcp), schedulers(whole()));
+    let one_seed = best.beside_tcp.is_some_and(|beside| beside.seeds == 1);
+    let (names, nobody) = (with_same(best), no_scheduler(comparison, one_seed));
+    let each = if best.same.is_empty() { "" } else { "each " };
+    let of = if comparison.is_uneven() { format!("{all} {WHOLE}") } else { all.to_string() };
+    let who = match (comparison.multipath().count(), whole().count(), best.same.len()) {
+        (1, _, 0) => String::new(),
+        (1, ..) => format!("{names} do the same; each "),
+        _ if best.lacking > 0 => format!("{names} {each}"),
+        (rows, 1, _) if rows > 1 => format!("{names}, alone {WHOLE}, {each}"),
+        (_, _, 0) => format!("the best of the {of}, {names}, "),
+        (..) => format!("the best of the {of} are {names}; each "),
     };
     if let Some(BesideTcp { seeds, lost, .. }) = best.beside_tcp.filter(|b| b.lost > b.won) {
         let seeds = counted(seeds, "seed");
         let with = format!("with {lost} of {seeds} it {}, and {tcp} does", does_not(judged));
         return match who.is_empty() {
-            true => format!("{names} {} as often as {tcp}: {with}", does_not(judged)),
+            true => with_this_seed(one_seed, format!("{names} {} as often as {tcp}: {with}", does_not(judged))),
             false => {
                 let some = finishes_some(judged, best);
-                format!("No scheduler {} as often as {tcp}: {who}{some}; {with}", finishes(judged))
+                format!("{nobody} {} as often as {tcp}: {who}{some}; {with}", finishes(judged))
             }
         };
     }
@@ -80,11 +107,12 @@ fn behind(comparison: &Comparison, best: &Summary, value: f64, tcp: &Summary) ->
         0 => format!(", {}", compared(judged, &d, None)),
         _ => format!("; where both do, {}", compared(judged, &d, None)),
     });
+    let alone = |does_not: &str| with_this_seed(one_seed, format!("{names} {does_not} {tcp}: it {does}{difference}"));
     match (who.is_empty(), judged) {
-        (true, Judged::Goodput) => format!("{names} does not reach {tcp}: it {does}{difference}"),
-        (true, _) => format!("{names} is slower than {tcp}: it {does}{difference}"),
-        (false, Judged::Goodput) => format!("No scheduler reaches {tcp}: {who}{does}{difference}"),
-        (false, _) => format!("No scheduler is as fast as {tcp}: {who}{does}{difference}"),
+        (true, Judged::Goodput) => alone("does not reach"),
+        (true, _) => alone("is slower than"),
+        (false, Judged::Goodput) => format!("{nobody} reaches {tcp}: {who}{does}{difference}"),
+        (false, _) => format!("{nobody} is as fast as {tcp}: {who}{does}{difference}"),
     }
 }
 
@@ -120,7 +148,7 @@ fn beside_linux(comparison: &Comparison, best: &Summary) -> String {
     let judged = comparison.judged;
     let is_first = comparison.summaries.first().is_some_and(|row| row.scheduler == best.scheduler);
     if best.is("linux") {
-        let alone = comparison.multipath().count() == 1;
+        let alone = comparison.multipath().count() == 1 || comparison.is_uneven();
         return if alone || !is_first { "" } else { "; none of those compared beats the scheduler of Linux" }.into();
     }
     let whole = |row: &&Summary| row.unfinished() == 0 && best.unfinished() == 0;
@@ -139,6 +167,9 @@ fn none_finishes(comparison: &Comparison, best: &Summary) -> String {
     let all = schedulers(comparison.multipath());
     let most = match comparison.multipath().count() {
         1 => format!("It delivers {}.", amount(Judged::Goodput, best.goodput_mbps.mean)),
+        _ if comparison.is_uneven() => {
+            format!("{} delivers {}.", with_same(best), amount(Judged::Goodput, best.goodput_mbps.mean))
+        }
         _ => format!(
             "Of the {all} compared, {} delivers most, {}.",
             with_same(best),
@@ -146,8 +177,10 @@ fn none_finishes(comparison: &Comparison, best: &Summary) -> String {
         ),
     };
     match all {
-        1 => format!("{} {}{tcp}. {most}", best.scheduler, does_not(judged)),
-        _ => format!("No scheduler {}{tcp}. {most}", finishes(judged)),
+        1 => {
+            with_this_seed(comparison.seeds.len() == 1, format!("{} {}{tcp}. {most}", best.scheduler, does_not(judged)))
+        }
+        _ => format!("{} {}{tcp}. {most}", no_scheduler(comparison, comparison.seeds.len() == 1), finishes(judged)),
     }
 }
 
@@ -175,7 +208,9 @@ pub(super) fn as_good(comparison: &Comparison, best: &Summary) -> Option<String>
     best.value.filter(|value| value.mean > 0.0 && best.unfinished() == 0)?;
     let (mut near, mut unclear) = (Vec::new(), Vec::new());
     let linux_is_said = best.against_linux.is_some();
-    let whole = comparison.multipath().filter(|row| row.scheduler != best.scheduler && row.unfinished() == 0);
+    let whole = comparison
+        .multipath()
+        .filter(|row| row.scheduler != best.scheduler && row.unfinished() == 0 && row.lacking == 0);
     for row in whole.filter(|row| !(linux_is_said && row.is("linux") && row.same.is_empty())) {
         let Some(difference) = row.against_best else { continue };
         let names = core::iter::once(&row.scheduler).chain(&row.same).cloned();

@@ -4,7 +4,11 @@
 //! ([`Judged`](crate::Judged)): goodput, completion time, or the 99th percentile of the messages' delay. A run has no value
 //! if it does not finish, or does not deliver what is offered. Differences are of values seed by seed, over the seeds that both
 //! have, and significant at 95 % (Student's t) with two seeds or more, or the same with each of several seeds. Failed runs are in no number.
-//! "Clearly" means by more than 1 %, and significantly if there are several seeds.
+//! "Clearly" means by more than [`HEADERS`](crate::HEADERS), and significantly if there are several seeds.
+//! A scheduler is "whole" if it has a measurement with each seed of which any scheduler has one. The others are never called the best.
+//! "No scheduler" is "None of the N that ran" if some never ran, "None of the N measured" if some failed in every run,
+//! and "no scheduler that ran" or "no scheduler measured" if one is left.
+//! Sentences about the best begin with "With this seed" if there is one.
 //!
 //! What is missing ([`notices`]):
 //!
@@ -13,7 +17,7 @@
 //! | Stopped early: F of P runs are finished. | fewer runs are finished than were asked for |
 //! | Never run: NAMES. | of these no run is finished |
 //! | With F of P seeds only: NAMES. | of these some runs are finished, and not all |
-//! | NAME failed in F of N runs: REASON. Its numbers are of the other M. | some of its finished runs failed, and not all |
+//! | NAME failed in F of N runs: REASON. Its numbers are of the other M. | some of its finished runs failed, and not all; "and it is not called the best" if it is not whole |
 //! | NAME failed in N of N runs: REASON. It is left out. | all of its finished runs failed |
 //!
 //! The answer ([`lead`], [`paths`]):
@@ -22,28 +26,34 @@
 //! |---|---|
 //! | No scheduler has a measurement. | schedulers were asked for, and none has a run that did not fail |
 //! | Nothing arrived: ... | no run delivered a byte; "plain TCP did not either" if it was run, "on any path" if on each |
-//! | No scheduler delivered a byte, although plain TCP did. | the goodput of all schedulers is 0 |
-//! | No run delivers what is offered, so goodput decides. | there are messages or pages, and no run has a value |
+//! | Nothing arrived within the measured time: ... | the same, and some run delivered data before |
+//! | ... The measured connections start after the run's end. | the same, and they do; else "The paths may be down, or lose everything." |
+//! | No scheduler delivered a byte, although plain TCP did. | the goodput of all schedulers is 0; "within the measured time" if data arrived before |
+//! | No run delivers what is offered, so goodput decides. | there are messages or pages, and no run has a value; not green |
+//! | No transfer finished: N of N runs stalled, so goodput decides. | all runs that did not fail stalled, and there are no messages or pages; not green |
 //! | NAMES do not deliver what is offered in every run. | the delay is judged, the best scheduler has a value, and runs of these have none |
+//! | No scheduler is as good as plain TCP on PATH, which is a backup: that ... | plain TCP on a backup ranks before plain TCP on the other paths; it is clearly better than the best scheduler, and better than every other; not green |
 //! | No scheduler reaches plain TCP on PATH: the best of the N, NAME, ... (goodput); No scheduler is as fast as plain TCP on PATH: ... | plain TCP on its best path is clearly better than the best scheduler, and better than every other |
 //! | No scheduler finishes as often as plain TCP on PATH: ... | with every scheduler there are more seeds with which only plain TCP has a value than seeds with which only the scheduler has |
 //! | No scheduler finishes. Of the N compared, NAME delivers most. | no scheduler's run has a value, though plain TCP's has |
 //! | NAME is the best of the N schedulers compared: it ... | none of these, and there are several; each value is the mean of its runs |
+//! | NAME is the best of the N schedulers with all measured seeds: it ... | the same, and N of the schedulers are whole; with one, "NAME is the only scheduler with all measured seeds" |
+//! | The schedulers have different seeds, and none is called the best. NAME: it ... | the same, and no whole scheduler has a value; not green |
 //! | NAME ... | none of these, and there is one |
 //! | with K of S seeds plain TCP on PATH does not finish, and it does | beside plain TCP: with K of the common seeds only the scheduler has a value; the reverse likewise |
 //! | exactly as much as NAME with every seed / with this seed | all differences are 0 |
 //! | not significantly more or less than NAME (D ± M) | the 95 % interval of the differences contains 0 |
 //! | practically as much as NAME (D more, ...) | the mean difference is at most 1 %, and not as above |
 //! | D (P %) more than NAME (...) | the mean difference is more than 1 %, and not as above; `significant`, `the same with every seed`, or `one seed: significance unknown` |
-//! | none of those compared beats the scheduler of Linux | `linux` ranks first of all, plain TCP included, and other schedulers were run |
+//! | none of those compared beats the scheduler of Linux | `linux` ranks first of all, plain TCP included, other schedulers were run, and all are whole |
 //! | Its median delay is ..., and its longest time without a delivery ...; the longest of all is ..., with NAME. | the delay is judged; the last part if another scheduler's is at least twice as long |
-//! | NAMES are within 1 % of it. | their mean difference from the best one is at most 1 %; `linux` is left out where the first sentence has it |
-//! | NAMES are not significantly worse. | the 95 % interval of the differences from the best one contains 0, and the sentence above does not name them |
+//! | NAMES are within 1 % of it. | their mean difference from the best one is at most 1 %; `linux` is left out where the first sentence has it, and those that are not whole |
+//! | NAMES are not significantly worse. | the 95 % interval of the differences from the best one contains 0, the sentence above does not name them, and they are whole |
 //! | It sent over PATH alone. | all its bytes went over this path, and not those of every scheduler; "almost" from 99.5 % on |
 //! | Only PATH carried data, with every scheduler / : NAME is a backup / : plain TCP delivers nothing on NAME. | all bytes of every scheduler went over this path; "Hardly any data went over another path than PATH" from 99.5 % on |
-//! | Two paths are worse than one with K of N schedulers, most of all with NAME: ... | K of the N schedulers that use several paths, and have two seeds or more in common with plain TCP on its best path, are clearly worse than it, or finish less often; "here with every scheduler" if that is so of all that were asked for |
+//! | Two paths are worse than one with K of N schedulers, most of all with NAME: ... | "for example with NAME" if some of the K is not whole; K of the N schedulers that use several paths, and have two seeds or more in common with plain TCP on its best path, are clearly worse than it, or finish less often; "here with every scheduler" if that is so of all that were asked for |
 //! | With this seed two paths are worse than one ... | the same by the means, if no scheduler has two seeds in common with plain TCP |
-//! | The receive window was full for S of T s, ... | the largest part of the time of the scheduler named last, at least 15 % of it ([`culprit`](crate::time_spent::culprit)) |
+//! | The receive window was full for S of T s, ... | what takes more of the time of the scheduler named last than of plain TCP's: the largest such part, at least 15 % of the time, and of the goodput or the completion time at least the part that is missing ([`culprit`](crate::time_spent::culprit)) |
 
 mod lead;
 mod notices;
@@ -51,9 +61,10 @@ mod paths;
 mod words;
 
 use crate::comparison::{Comparison, Standing};
-use lead::{as_good, delays, lead};
+use lead::{as_good, behind_backup, delays, lead};
 use paths::{one_path, worse_than_one};
 use std::fmt;
+use words::{no_scheduler, nobody};
 
 /// The answer of a comparison, with what is missing of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,10 +114,16 @@ fn answer(comparison: &Comparison) -> (Vec<String>, Tone) {
     }
     let silent = comparison.multipath().all(|row| row.goodput_mbps.mean == 0.0);
     let mut sentences = Vec::new();
+    let none_delivers = notices::none_delivers(comparison);
+    let is_open = none_delivers.is_some() || comparison.backup_ahead.is_some() || best.lacking > 0;
     if silent {
-        sentences.push("No scheduler delivered a byte, although plain TCP did.".to_owned());
+        let within = if comparison.multipath().any(|row| row.received) { " within the measured time" } else { "" };
+        let nobody = no_scheduler(comparison, false);
+        sentences.push(format!("{nobody} delivered a byte{within}, although plain TCP did."));
     } else {
+        sentences.extend(none_delivers);
         sentences.extend(notices::undelivered(comparison));
+        sentences.extend(behind_backup(comparison).filter(|_| best.value.is_some()));
         sentences.push(lead(comparison, best));
         sentences.extend(delays(comparison, best));
         sentences.extend(as_good(comparison, best));
@@ -116,17 +133,24 @@ fn answer(comparison: &Comparison) -> (Vec<String>, Tone) {
     let tone = match best.standing() {
         _ if silent => Tone::Bad,
         Some(Standing::Worse) => Tone::Bad,
-        Some(Standing::Better) => Tone::Good,
-        Some(Standing::Level) | None => Tone::Open,
+        Some(Standing::Better) if !is_open => Tone::Good,
+        Some(_) | None => Tone::Open,
     };
     (sentences, tone)
 }
 
 fn nothing_arrived(comparison: &Comparison) -> String {
+    if comparison.summaries.iter().any(|row| row.received) {
+        return "Nothing arrived within the measured time: all that arrived came before it (measure_from).".into();
+    }
     let tcp = match comparison.summaries.iter().filter(|row| row.plain_tcp.is_some()).count() {
         0 => "",
         n if n < comparison.paths => ", and plain TCP did not either",
         _ => ", and plain TCP did not either on any path",
     };
-    format!("Nothing arrived: no scheduler delivered a byte{tcp}. The paths may be down, or lose everything.")
+    let reason = match comparison.summaries.iter().all(|row| row.starts_late) {
+        true => "The measured connections start after the run's end (start, duration).",
+        false => "The paths may be down, or lose everything.",
+    };
+    format!("Nothing arrived: {} delivered a byte{tcp}. {reason}", nobody(comparison))
 }

@@ -55,12 +55,13 @@ pub(super) fn failed(comparison: &Comparison) -> Vec<String> {
     for row in comparison.summaries.iter().filter(|row| row.failed > 0) {
         let left = row.measured();
         all.push(format!(
-            "{} failed in {} of {}: {}. Its numbers are of the other {}.",
+            "{} failed in {} of {}: {}. Its numbers are of the other {}{}.",
             comparison.label(row),
             row.failed,
             counted(row.runs, "run"),
             reason(row.failure.as_deref()),
             if left == 1 { "one".to_owned() } else { left.to_string() },
+            if row.lacking > 0 { ", and it is not called the best" } else { "" },
         ));
     }
     for absent in comparison.absent.iter().filter(|absent| absent.failed > 0) {
@@ -90,14 +91,21 @@ fn reason(text: Option<&str>) -> String {
     }
 }
 
-/// Of messages and pages: whether what was offered was delivered. This comes before any delay.
-pub(super) fn undelivered(comparison: &Comparison) -> Option<String> {
-    if !comparison.has_messages {
+/// No run does what was asked of it, and the ranking is by what it delivered nevertheless.
+pub(super) fn none_delivers(comparison: &Comparison) -> Option<String> {
+    if comparison.judged != Judged::Goodput {
         return None;
     }
-    if comparison.judged == Judged::Goodput {
+    if comparison.has_messages {
         return Some("No run delivers what is offered, so goodput decides.".into());
     }
+    let runs: usize = comparison.summaries.iter().map(|row| row.measured() * (1 + row.same.len())).sum();
+    let stalled = comparison.summaries.iter().all(|row| row.stalled == row.measured());
+    stalled.then(|| format!("No transfer finished: {runs} of {} stalled, so goodput decides.", counted(runs, "run")))
+}
+
+/// Of messages and pages: whose messages were not delivered. This comes before any delay.
+pub(super) fn undelivered(comparison: &Comparison) -> Option<String> {
     if comparison.judged != Judged::Delay || comparison.best_multipath().is_none_or(|best| best.value.is_none()) {
         return None;
     }

@@ -47,7 +47,9 @@ pub(super) fn worse_than_one(comparison: &Comparison) -> Option<String> {
         .filter(|(_, b)| !several_seeds || b.seeds > 1)
         .collect();
     let worse: Vec<&(&Summary, BesideTcp)> = judged.iter().filter(|(_, b)| b.standing == Standing::Worse).collect();
-    let (worst, with_worst) = **worse.last()?;
+    let whole = |(row, _): &&&(&Summary, BesideTcp)| row.lacking == 0;
+    let all_are_whole = worse.iter().all(|row| whole(&row));
+    let (worst, with_worst) = **worse.iter().rfind(whole).or(worse.last())?;
     let count = |rows: &[&Summary]| schedulers(rows.iter().copied());
     let bad = count(&worse.iter().map(|(row, _)| *row).collect::<Vec<_>>());
     let all = count(&judged.iter().map(|(row, _)| *row).collect::<Vec<_>>());
@@ -63,16 +65,17 @@ pub(super) fn worse_than_one(comparison: &Comparison) -> Option<String> {
         (true, _) => format!("{how_many} paths are worse than one here with every scheduler"),
         _ if all < run => {
             let both = if comparison.paths == 2 { "both" } else { "several" };
-            let uses = if all == 1 { "uses" } else { "use" };
-            format!(
-                "{how_many} paths are worse than one with {bad} of the {} that {uses} {both}",
-                counted(all, "scheduler")
-            )
+            match all {
+                1 => format!("{how_many} paths are worse than one with the one scheduler that uses {both}"),
+                _ => format!("{how_many} paths are worse than one with {bad} of the {all} schedulers that use {both}"),
+            }
         }
+        (_, 1) => format!("{how_many} paths are worse than one with the one scheduler measured"),
         _ => format!("{how_many} paths are worse than one with {bad} of {}", counted(all, "scheduler")),
     };
     if all > 1 {
-        text.push_str(&format!(", most of all with {}", worst.scheduler));
+        let most = if all_are_whole { "most of all" } else { "for example" };
+        text.push_str(&format!(", {most} with {}", worst.scheduler));
     }
     if with_worst.lost > with_worst.won {
         let BesideTcp { lost, seeds, .. } = with_worst;

@@ -112,6 +112,29 @@ pub(super) fn first_of(names: &[String]) -> String {
     }
 }
 
+/// `No scheduler`, or `None of the 2 that ran` if others have no measurement. With one seed, `With this seed no scheduler`.
+pub(super) fn no_scheduler(comparison: &Comparison, one_seed: bool) -> String {
+    let nobody = nobody(comparison);
+    if one_seed { with_this_seed(true, nobody) } else { nobody.replacen('n', "N", 1) }
+}
+
+/// `no scheduler`, or `none of the 2 that ran` if others have no measurement.
+pub(super) fn nobody(comparison: &Comparison) -> String {
+    let mut absent = comparison.absent.iter().filter(|a| a.plain_tcp.is_none()).peekable();
+    let missing = absent.peek().is_some();
+    let measured = if absent.any(|a| a.failed > 0) { "measured" } else { "that ran" };
+    match schedulers(comparison.multipath()) {
+        _ if !missing => "no scheduler".into(),
+        1 => format!("no scheduler {measured}"),
+        n => format!("none of the {n} {measured}"),
+    }
+}
+
+/// What is shown by one seed says so: `With this seed minrtt ...`.
+pub(super) fn with_this_seed(one_seed: bool, text: String) -> String {
+    if one_seed { format!("With this seed {text}") } else { text }
+}
+
 /// `is`, or `are` for several.
 pub(super) fn is(several: usize) -> &'static str {
     if several == 1 { "is" } else { "are" }

@@ -70,7 +70,10 @@ fn hostile_names_stay_text() {
 fn what_is_missing_is_in_red_and_one_seed_is_not_green() {
     let one = results("wlan-3g", 1, 5.0, false);
     let text = page(&one, &[]);
-    assert!(text.contains("<div class=\"verdict open\"><p>blest is the best"), "one seed settles nothing");
+    assert!(
+        text.contains("<div class=\"verdict open\"><p>With this seed blest is the best"),
+        "one seed settles nothing"
+    );
     let mut all = results("wlan-3g", 3, 5.0, false);
     assert!(page(&all, &[]).contains("<div class=\"verdict\"><p>blest is the best"));
     all[0].status = Status::Failed;
@@ -78,7 +81,7 @@ fn what_is_missing_is_in_red_and_one_seed_is_not_green() {
     let failed = "<div class=\"verdict worse\"><p>minrtt failed in 1 of 3 runs: it divides by zero.</p>";
     assert!(page(&all, &[]).contains(failed));
     let schedulers = ["weave", "minrtt"].map(str::to_owned).into();
-    let planned = pathweave_report::Planned { scenario: "wlan-3g".into(), schedulers, seeds: 3 };
+    let planned = pathweave_report::Planned { scenario: "wlan-3g".into(), schedulers, seeds: 3, paths: Vec::new() };
     let comparisons = Comparison::all(&all, &[planned], None);
     let text = pathweave_report::page(&comparisons, &all, &[], None);
     assert!(text.contains("<div class=\"verdict worse\"><p>Stopped early: 24 of 27 runs are finished.</p>"));

@@ -8,6 +8,7 @@ mod oracle;
 mod parts;
 mod patterns;
 mod random;
+mod reasons;
 
 use oracle::By;
 use pathweave_lab::results::Status;
@@ -43,7 +44,7 @@ fn no_sentence_is_contradicted_by_its_runs() {
 }
 
 /// Every kind of sentence and part of a sentence.
-const KINDS: [&str; 33] = [
+const KINDS: [&str; 44] = [
     "stopped",
     "never run",
     "lacks seeds",
@@ -51,6 +52,17 @@ const KINDS: [&str; 33] = [
     "failed",
     "no measurement",
     "nothing arrived",
+    "all before",
+    "starts late",
+    "no byte in time",
+    "none that ran",
+    "no transfer",
+    "behind a backup",
+    "not the best",
+    "best of the whole",
+    "only whole",
+    "different seeds",
+    "by this seed",
     "no byte",
     "goodput decides",
     "short",
@@ -137,7 +149,7 @@ impl Reader<'_> {
 
     /// Returns who failed.
     fn failed(&mut self, text: &str) -> String {
-        let said = fits(r"^([^ ]+)(?: \([^)]*\))? failed in ([0-9]+) of ([0-9]+) runs?: (.*)\. (?:(It is left out)|Its numbers are of the other (one|[0-9]+))\.$", text).expect(text);
+        let said = fits(r"^([^ ]+)(?: \([^)]*\))? failed in ([0-9]+) of ([0-9]+) runs?: (.*)\. (?:(It is left out)|Its numbers are of the other (one|[0-9]+)(, and it is not called the best)?)\.$", text).expect(text);
         let (name, all) = (said.get(1).to_owned(), self.case.runs(said.get(1)));
         let failed = all.iter().filter(|r| r.status == Status::Failed).count();
         assert_eq!((said.number(2), said.number(3)), (failed, all.len()), "{text}");
@@ -145,6 +157,11 @@ impl Reader<'_> {
         let left = all.len() - failed;
         let word = if left == 1 { "one".to_owned() } else { left.to_string() };
         assert_eq!((said.get(5).is_empty(), said.get(6)), (left > 0, if left > 0 { &word } else { "" }), "{text}");
+        let lacking = left > 0 && self.case.lacking(&name) > 0;
+        assert_eq!(!said.get(7).is_empty(), lacking, "{text}");
+        if lacking {
+            self.saw("not the best");
+        }
         self.saw(if left > 0 { "failed in part" } else { "failed" });
         name
     }
@@ -152,7 +169,7 @@ impl Reader<'_> {
     fn answer(&mut self) {
         let schedulers = self.case.schedulers();
         let asked = self.case.planned.schedulers.iter().any(|s| !s.starts_with("tcp-"));
-        let (mut best, mut worse_is_said) = (None, false);
+        let (mut best, mut worse_is_said, mut backup_is_said, mut goodput_decides) = (None, false, false, false);
         for sentence in &self.verdict.answer {
             let dark = |s: &&str| self.case.goodput(s) == 0.0;
             match sentence.as_str() {
@@ -160,22 +177,26 @@ impl Reader<'_> {
                     assert!(asked && schedulers.is_empty());
                     self.saw("no measurement");
                 }
-                "No scheduler delivered a byte, although plain TCP did." => {
-                    assert!(schedulers.iter().all(dark) && !self.case.plain_tcp().iter().all(dark));
-                    self.saw("no byte");
-                }
                 "No run delivers what is offered, so goodput decides." => {
                     assert!(self.case.results.iter().any(|r| r.metrics.undelivered_messages.is_some()));
                     assert_eq!(self.case.by(), By::Goodput);
+                    goodput_decides = true;
                     self.saw("goodput decides");
                 }
-                text if text.starts_with("Nothing arrived: ") => {
-                    let tcp = self.case.plain_tcp();
-                    assert!(schedulers.iter().all(dark) && tcp.iter().all(dark), "{text}");
-                    assert_eq!(text.contains("plain TCP did not either"), !tcp.is_empty(), "{text}");
-                    assert!(!text.contains("on any path") || tcp.len() == 2, "{text}");
-                    self.saw("nothing arrived");
+                text if self.no_transfer(text) => goodput_decides = true,
+                text if self.behind_backup(text) => backup_is_said = true,
+                text if text.contains(" delivered a byte") && !text.starts_with("Nothing") => {
+                    let (plain, one_seed) = self.plain(text);
+                    let said = fits(
+                        "^No scheduler delivered a byte( within the measured time)?, although plain TCP did.$",
+                        &plain,
+                    );
+                    let received = schedulers.iter().any(|s| self.case.received(s));
+                    assert_eq!(!said.expect(text).get(1).is_empty(), received, "{text}");
+                    assert!(!one_seed && schedulers.iter().all(dark) && !self.case.plain_tcp().iter().all(dark));
+                    self.saw(if received { "no byte in time" } else { "no byte" });
                 }
+                text if text.starts_with("Nothing arrived") => self.nothing(text),
                 text if self.short(text)
                     || self.delays(text, best.as_deref())
                     || self.one_path(text, best.as_deref()) => {}
@@ -186,7 +207,17 @@ impl Reader<'_> {
         }
         let silent = schedulers.iter().all(|s| self.case.goodput(s) == 0.0);
         assert!(schedulers.is_empty() || silent || best.is_some(), "there is an answer");
+        let tcp = self.case.plain_tcp();
         let all_dark = silent && self.case.plain_tcp().iter().all(|s| self.case.goodput(s) == 0.0);
+        let stalled = |s: &&str| self.case.measured(s).iter().all(|r| r.status == Status::Stalled);
+        let measured = || schedulers.iter().chain(&tcp);
+        let messages =
+            measured().any(|s| self.case.measured(s).iter().any(|r| r.metrics.undelivered_messages.is_some()));
+        let decides = self.case.by() == By::Goodput && (messages || measured().all(stalled));
+        assert_eq!(goodput_decides, !schedulers.is_empty() && !silent && decides, "{}", self.verdict);
+        let ahead = best.is_some_and(|best| self.is_behind_backup(&best)) && !silent;
+        assert!(backup_is_said || !ahead, "{}", self.verdict);
+        assert!(self.verdict.tone != Tone::Good || !(backup_is_said || goodput_decides), "{}", self.verdict);
         assert_eq!(worse_is_said, !all_dark && !self.worse_than_one().0.is_empty(), "{}", self.verdict);
     }
 
@@ -206,20 +237,24 @@ impl Reader<'_> {
 
     /// The first sentence; returns the best scheduler.
     fn lead(&mut self, text: &str) -> String {
+        let (text, by_one_seed) = self.plain(text);
+        let text = text.as_str();
         if let Some(best) = self.none_finishes(text) {
+            assert_eq!(by_one_seed, self.case.has_one_seed(), "{text}");
             return best;
         }
         let behind = concat!(
             r"^(?:No scheduler (?:reaches|is as fast as|finishes as often as|delivers what is offered as often as) ",
-            r"(?P<tcp>plain TCP on [a-z0-9]+): (?:the best of the (?P<all>[0-9]+), (?P<name>[^ ,]+), ",
-            r"|the best of the (?P<alls>[0-9]+) are (?P<names>[^;]+); each |(?P<twins>[^;]+) do the same; each )",
+            r"(?P<tcp>plain TCP on [a-z0-9]+): (?:the best of the (?P<all>[0-9]+)(?P<whole> with all measured seeds)?, (?P<name>[^ ,]+), ",
+            r"|the best of the (?P<alls>[0-9]+)(?P<wholes> with all measured seeds)? are (?P<names>[^;]+); each |(?P<twins>[^;]+) do the same; each ",
+            r"|(?P<only>[^;,]+), alone with all measured seeds, (?:each )?|(?P<uneven>[a-z]+(?: and [a-z]+| and [0-9]+ more)?) (?:each )?)",
             r"|(?P<one>[^ ]+) (?:does not reach|is slower than|does not finish as often as",
             r"|does not deliver what is offered as often as) (?P<tcp1>plain TCP on [a-z0-9]+): (?:it )?)",
         );
         if let Some(said) = fits(behind, text) {
-            return self.behind(text, &said);
+            return self.behind(text, &said, by_one_seed);
         }
-        let (bare, names) = self.subject(text);
+        let (bare, names) = self.subject(text, by_one_seed);
         let best = names.0[0].clone();
         let rest = self.compare(&best, None, &bare);
         let (value, tail) = patterns::value(&rest).expect(text);
@@ -232,7 +267,9 @@ impl Reader<'_> {
             let all = self.case.schedulers().into_iter().chain(self.case.best_plain_tcp());
             let beats = all.filter(|s| self.case.is_better(s, "linux")).collect::<Vec<_>>();
             assert!(
-                beats.is_empty() && (best == "linux" || names.0.iter().any(|n| n == "linux") || names.1 > 0),
+                beats.is_empty()
+                    && self.case.whole().len() == self.case.schedulers().len()
+                    && (best == "linux" || names.0.iter().any(|n| n == "linux") || names.1 > 0),
                 "{text}"
             );
             self.saw("linux first");
@@ -254,12 +291,26 @@ impl Reader<'_> {
     }
 
     /// Takes the subject off: who is best of how many.
-    fn subject(&mut self, text: &str) -> (String, (Vec<String>, usize)) {
+    fn subject(&mut self, text: &str, by_one_seed: bool) -> (String, (Vec<String>, usize)) {
         let schedulers = self.case.schedulers();
-        let several = r"^(.*?) (is|are) the best of the ([0-9]+) schedulers compared: (?:it|each) ";
+        let (whole, is_even) = (self.case.whole().len(), self.case.whole().len() == schedulers.len());
+        let several =
+            r"^(.*?) (is|are) the best of the ([0-9]+) schedulers (compared|with all measured seeds): (?:it|each) ";
+        let only = r"^(.*?) (?:is the only scheduler|are the only schedulers) with all measured seeds: (?:it|each) ";
+        let different = r"^The schedulers have different seeds, and none is called the best\. (.*?): (?:it|each) ";
+        let mut one_seed = self.case.has_one_seed();
         let (names, bare) = if let Some(said) = fits(several, text) {
-            assert_eq!(said.number(3), schedulers.len(), "{text}");
-            self.saw("best");
+            assert_eq!((said.number(3), said.get(4) == "compared"), (whole, is_even), "{text}");
+            self.saw(if is_even { "best" } else { "best of the whole" });
+            (listed(said.get(1)), said.rest().to_owned())
+        } else if let Some(said) = fits(only, text) {
+            let names = listed(said.get(1));
+            assert!(!is_even && names.0.len() + names.1 == whole, "{text}");
+            self.saw("only whole");
+            (names, said.rest().to_owned())
+        } else if let Some(said) = fits(different, text) {
+            assert!(self.case.lacking(&listed(said.get(1)).0[0]) > 0, "{text}");
+            self.saw("different seeds");
             (listed(said.get(1)), said.rest().to_owned())
         } else if let Some(said) = fits(r"^(.*?) do the same: each ", text) {
             self.saw("same");
@@ -267,9 +318,11 @@ impl Reader<'_> {
         } else {
             let said = fits(r"^([^ ]+) ", text).expect(text);
             assert_eq!(schedulers, [said.get(1)], "{text}");
+            one_seed = false;
             self.saw("alone");
             (listed(said.get(1)), said.rest().to_owned())
         };
+        assert_eq!(by_one_seed, one_seed, "{text}");
         self.best(&names, text);
         (bare, names)
     }
@@ -305,17 +358,23 @@ impl Reader<'_> {
         }
     }
 
-    fn behind(&mut self, text: &str, said: &patterns::Said) -> String {
+    fn behind(&mut self, text: &str, said: &patterns::Said, by_one_seed: bool) -> String {
         let first =
             |names: &[&str]| names.iter().map(|n| said.named(n)).find(|n| !n.is_empty()).unwrap_or("").to_owned();
-        let names = listed(&first(&["one", "name", "names", "twins"]));
+        let names = listed(&first(&["one", "name", "names", "twins", "only", "uneven"]));
         let tcp = self.case.named(&first(&["tcp", "tcp1"])).to_owned();
         let best = names.0[0].clone();
         self.best(&names, text);
         assert!(self.case.best_plain_tcp().contains(&tcp.as_str()), "{text}");
         assert!(self.must_lead_with_tcp(&best, &[tcp.as_str()]), "{text}");
         let all = first(&["all", "alls"]);
-        assert!(all.is_empty() || all.parse() == Ok(self.case.schedulers().len()), "{text}");
+        let whole = self.case.whole().len();
+        assert!(all.is_empty() || all.parse() == Ok(whole), "{text}");
+        let is_even = whole == self.case.schedulers().len();
+        assert!(all.is_empty() || first(&["whole", "wholes"]).is_empty() == is_even, "{text}");
+        assert!(said.named("only").is_empty() || (!is_even && names.0.len() + names.1 == whole), "{text}");
+        assert!(said.named("uneven").is_empty() || self.case.lacking(&best) > 0, "{text}");
+        assert_eq!(by_one_seed, self.case.alone(&best, &tcp).seeds == 1, "{text}");
         let often = self.case.alone(&best, &tcp).first < self.case.alone(&best, &tcp).second;
         assert_eq!(text.contains(" as often as "), often, "{text}");
         let bare = self.compare(&best, Some(&tcp), said.rest());
@@ -335,7 +394,7 @@ impl Reader<'_> {
 
     fn none_finishes(&mut self, text: &str) -> Option<String> {
         let said = fits(
-            r"^(?:No scheduler (?:finishes|delivers what is offered)|([^ ]+) does not (?:finish|deliver what is offered))(?:, while (plain TCP on [a-z0-9]+) (?:finishes|delivers what is offered) in ([0-9]+) of ([0-9]+) runs?)?\. (?:It delivers ([0-9.]+ [^ ]+)\.|Of the ([0-9]+) compared, (.*) delivers most, ([0-9.]+ [^ ]+)\.)$",
+            r"^(?:No scheduler (?:finishes|delivers what is offered)|([^ ]+) does not (?:finish|deliver what is offered))(?:, while (plain TCP on [a-z0-9]+) (?:finishes|delivers what is offered) in ([0-9]+) of ([0-9]+) runs?)?\. (?:It delivers ([0-9.]+ [^ ]+)\.|Of the ([0-9]+) compared, (.*) delivers most, ([0-9.]+ [^ ]+)\.|([a-z0-9 ]+) delivers ([0-9.]+ [^ ]+)\.)$",
             text,
         )?;
         let schedulers = self.case.schedulers();
@@ -345,12 +404,15 @@ impl Reader<'_> {
             let found = (self.case.values(tcp).len(), self.case.measured(tcp).len());
             assert_eq!((said.number(3), said.number(4)), found, "{text}");
         }
-        let (best, amount) = match said.get(6).is_empty() {
-            true => (schedulers[0].to_owned(), said.get(5)),
-            false => (listed(said.get(7)).0[0].clone(), said.get(8)),
+        let (best, amount) = match (said.get(6).is_empty(), said.get(9).is_empty()) {
+            (true, true) => (schedulers[0].to_owned(), said.get(5)),
+            (true, false) => (listed(said.get(9)).0[0].clone(), said.get(10)),
+            (false, _) => (listed(said.get(7)).0[0].clone(), said.get(8)),
         };
         let goodput = self.case.goodput(&best);
-        assert!(schedulers.iter().all(|s| self.case.goodput(s) <= goodput + 1e-9), "{text}");
+        let is_even = self.case.whole().len() == schedulers.len();
+        assert_eq!(said.get(9).is_empty(), is_even, "{text}");
+        assert!(!is_even || schedulers.iter().all(|s| self.case.goodput(s) <= goodput + 1e-9), "{text}");
         let number = amount.strip_suffix(" Mbit/s").expect(text);
         assert!(patterns::rounds_to(number, goodput), "{text}: {goodput}");
         self.saw("none finishes");
@@ -373,7 +435,7 @@ impl Reader<'_> {
             })
         });
         if self.verdict.tone == Tone::Good {
-            assert!(better && !stopped, "green without evidence: {}", self.verdict);
+            assert!(better && !stopped && !self.case.whole().is_empty(), "green without evidence: {}", self.verdict);
         }
     }
 }

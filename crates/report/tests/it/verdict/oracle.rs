@@ -2,9 +2,13 @@
 
 use super::random::{Case, PATHS};
 use pathweave_lab::results::{RunResult, Status};
+use std::collections::BTreeSet;
 
 /// The 0.975 quantiles of Student's t for 1 to 3 degrees of freedom, from a printed table.
 const STUDENT: [f64; 3] = [12.706, 4.303, 3.182];
+
+/// A mapping (20 bytes) and a DATA_ACK (4 bytes more) of the payload of a segment with timestamps in 1500 bytes (RFC 8684 §3.3).
+const HEADERS: f64 = (20.0 + 4.0) / (1500.0 - 40.0 - 12.0);
 
 /// By what schedulers are judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,13 +109,49 @@ impl Case {
         all.iter().map(|r| r.metrics.goodput_mbps).sum::<f64>() / all.len() as f64
     }
 
+    /// The seeds that have a measurement of any of these.
+    fn seeds_of(&self, schedulers: &[&str]) -> BTreeSet<u64> {
+        schedulers.iter().flat_map(|s| self.measured(s)).map(|r| r.seed).collect()
+    }
+
+    /// Whether the measurements of all are of one seed.
+    pub(super) fn has_one_seed(&self) -> bool {
+        self.seeds_of(&[self.schedulers(), self.plain_tcp()].concat()).len() == 1
+    }
+
+    /// How many seeds other schedulers have and this one does not.
+    pub(super) fn lacking(&self, scheduler: &str) -> usize {
+        match scheduler.starts_with("tcp-") {
+            true => 0,
+            false => self.seeds_of(&self.schedulers()).len() - self.measured(scheduler).len(),
+        }
+    }
+
+    /// The schedulers that lack no seed.
+    pub(super) fn whole(&self) -> Vec<&str> {
+        self.schedulers().into_iter().filter(|s| self.lacking(s) == 0).collect()
+    }
+
+    /// Whether data arrived in a run, within the measured time or before it.
+    pub(super) fn received(&self, scheduler: &str) -> bool {
+        self.measured(scheduler).iter().flat_map(|r| &r.connections).any(|c| c.received_bytes > 0)
+    }
+
     /// The part of its runs without a value.
     pub(super) fn unfinished(&self, scheduler: &str) -> f64 {
         1.0 - self.values(scheduler).len() as f64 / self.measured(scheduler).len() as f64
     }
 
-    /// Whether `a` is ranked clearly before `b`: finishes more often, or as often with a better mean.
+    /// Whether `a` is ranked clearly before `b`: finishes at all, has more of the seeds, finishes more often, or as often with a better mean.
     pub(super) fn is_better(&self, a: &str, b: &str) -> bool {
+        let (x, y) = (self.mean(a).is_none(), self.mean(b).is_none());
+        if x != y {
+            return y;
+        }
+        let (x, y) = (self.lacking(a), self.lacking(b));
+        if x != y {
+            return x < y;
+        }
         let (x, y) = (self.unfinished(a), self.unfinished(b));
         if (x - y).abs() > 1e-9 {
             return x < y;
@@ -168,7 +208,7 @@ impl Case {
         }
     }
 
-    /// Whether `a` is behind `b` by more than 1 %, and significantly where several seeds can tell; or finishes less often.
+    /// Whether `a` is behind `b` by more than headers take, and significantly where several seeds can tell; or finishes less often.
     pub(super) fn is_clearly_behind(&self, a: &str, b: &str) -> bool {
         let alone = self.alone(a, b);
         if alone.first != alone.second {
@@ -176,7 +216,7 @@ impl Case {
         }
         // One difference between several seeds, of which the others have none, tells nothing.
         let tells = |d: &Differences| d.significant().unwrap_or(alone.seeds <= 1);
-        let clear = |d: Differences| d.relative() > 0.01 && tells(&d);
+        let clear = |d: Differences| d.relative() > HEADERS && tells(&d);
         self.is_behind(a, b) && self.differences(a, b).is_some_and(clear)
     }
 

@@ -1,14 +1,17 @@
 //! Random results: few seeds, ties, failures, stalls, interruptions, completions, delays, dark paths, one scheduler.
 
 use pathweave_lab::benefit::plain_tcp_path;
-use pathweave_lab::results::{Delays, Intervals, Metrics, PathInfo, PathMetrics, RunResult, Status, TimeSpent};
+use pathweave_lab::results::{
+    ConnectionResult, Delays, Intervals, Metrics, PathInfo, PathMetrics, RunResult, STARTS_AFTER_THE_END, Status,
+    TimeSpent,
+};
 use pathweave_report::Planned;
 use proptest::prelude::*;
 
 pub(super) const PATHS: [&str; 2] = ["wlan", "3g"];
 const SCHEDULERS: [&str; 6] = ["minrtt", "linux", "blest", "weave", "cp", "single"];
 /// Few values, so that there are ties, differences below 1 %, and clear ones.
-const LEVELS: [f64; 7] = [10.0, 10.03, 10.06, 9.6, 7.5, 3.25, 24.0];
+const LEVELS: [f64; 8] = [10.0, 10.03, 10.06, 9.85, 9.6, 7.5, 3.25, 24.0];
 
 /// What the connection of a scenario does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,18 +70,23 @@ struct Habit {
     level: Option<usize>,
     /// Nothing arrives.
     dark: bool,
+    /// All arrives before the measured time.
+    early: bool,
     sent: [u64; 2],
 }
 
 fn habit() -> impl Strategy<Value = Habit> {
     let sent = prop_oneof![5 => Just([60, 40]), 1 => Just([100, 0]), 1 => Just([0, 100]), 1 => Just([998, 2])];
     let level = prop_oneof![1 => Just(None), 2 => (0..LEVELS.len()).prop_map(Some)];
-    (0..12_u8, 0..12_u8, 0..6_u8, level, 0..12_u8, sent).prop_map(|(fails, never, twin, level, dark, sent)| Habit {
+    let rare = || 0..12_u8;
+    let all = (rare(), rare(), 0..6_u8, level, rare(), rare(), sent);
+    all.prop_map(|(fails, never, twin, level, dark, early, sent)| Habit {
         fails: fails == 0,
         never: never == 0,
         twin: twin == 0,
         level,
         dark: dark == 0,
+        early: early == 0,
         sent,
     })
 }
@@ -90,15 +98,19 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
     let tcp = prop_oneof![6 => Just(2_usize), 1 => Just(1), 1 => Just(0)];
     let stopped = prop_oneof![4 => Just(false), 1 => Just(true)];
     // Most scenarios are quiet: no stall, no failure, so that the sentences about differences are said too.
-    (kind, names, tcp, 1..=4_u64, stopped, any::<bool>(), any::<bool>(), 0..8_u8)
-        .prop_flat_map(|(kind, names, tcp, seeds, stopped, quiet, steady, backup)| {
+    (kind, names, tcp, 1..=4_u64, stopped, any::<bool>(), any::<bool>(), 0..8_u8, 0..40_u8)
+        .prop_flat_map(|(kind, names, tcp, seeds, stopped, quiet, steady, backup, dim)| {
             let all: Vec<String> =
                 names.iter().map(|n| (*n).to_owned()).chain((0..tcp).map(|p| format!("tcp-path{p}"))).collect();
             let runs = prop::collection::vec(drawn(), all.len() * seeds as usize);
-            let habits = prop::collection::vec(habit(), all.len());
-            (Just((kind, all, seeds, stopped, quiet, steady, backup == 0)), habits, runs)
+            // Of a few scenarios no run has data, for a reason that all share.
+            let everywhere = move |habit| Habit { dark: dim == 0 || dim == 1, early: dim == 2, ..habit };
+            let habits =
+                prop::collection::vec(habit().prop_map(move |h| if dim > 2 { h } else { everywhere(h) }), all.len());
+            let late = dim == 0;
+            (Just((kind, all, seeds, stopped, quiet, steady, (backup == 0, late, dim == 3))), habits, runs)
         })
-        .prop_map(|((kind, all, seeds, stopped, quiet, steady, backup), habits, runs)| {
+        .prop_map(|((kind, all, seeds, stopped, quiet, steady, (backup, late, stalls)), habits, runs)| {
             let mut results: Vec<RunResult> = Vec::new();
             for (s, scheduler) in all.iter().enumerate() {
                 for seed in 0..seeds {
@@ -117,24 +129,32 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
                             drawn.status = Status::Failed;
                         }
                         drawn.level = habit.level.unwrap_or(drawn.level);
+                        if stalls && drawn.status == Status::Completed {
+                            drawn.status = Status::Stalled;
+                        }
                         if steady {
                             drawn.noise = 0;
                         }
-                        results.push(run(scheduler, seed + 1, kind, drawn, habit, backup));
+                        results.push(run(scheduler, seed + 1, kind, drawn, habit, (backup, late)));
                     }
                 }
             }
-            let planned = Planned { scenario: "two".into(), schedulers: all, seeds: seeds as usize };
+            let planned = Planned { scenario: "two".into(), schedulers: all, seeds: seeds as usize, paths: Vec::new() };
             Case { planned, results }
         })
 }
 
-fn run(scheduler: &str, seed: u64, kind: Kind, drawn: Drawn, habit: Habit, backup: bool) -> RunResult {
+fn run(scheduler: &str, seed: u64, kind: Kind, drawn: Drawn, habit: Habit, (backup, late): (bool, bool)) -> RunResult {
     let Drawn { status, level, noise, undelivered, gap, parts, .. } = drawn;
     let plain_tcp = plain_tcp_path(scheduler);
     // What all schedulers share with a seed, and what is this run's own.
     let level = LEVELS[level] + seed as f64 * 0.5 + noise as f64 * 0.4;
-    let dark = habit.dark || status == Status::Failed;
+    let dark = habit.dark || habit.early || status == Status::Failed;
+    let connection = ConnectionResult {
+        measured: true,
+        received_bytes: if habit.early || !dark { 1000 } else { 0 },
+        ..ConnectionResult::default()
+    };
     let goodput_mbps = if dark { 0.0 } else { level };
     let completed = status == Status::Completed && !dark;
     let sent = match plain_tcp {
@@ -152,7 +172,11 @@ fn run(scheduler: &str, seed: u64, kind: Kind, drawn: Drawn, habit: Habit, backu
         seed,
         // Without data a run stalls.
         status: if dark && status != Status::Failed { Status::Stalled } else { status },
-        reason: (status == Status::Failed).then(|| format!("the scheduler {scheduler} failed: it divides by 0")),
+        reason: match status {
+            Status::Failed => Some(format!("the scheduler {scheduler} failed: it divides by 0")),
+            _ => late.then(|| STARTS_AFTER_THE_END.to_owned()),
+        },
+        connections: vec![connection],
         digest: format!("{scheduler} {seed}"),
         paths: [false, backup].iter().zip(PATHS).map(|(b, name)| PathInfo { name: name.into(), backup: *b }).collect(),
         plain_tcp,
