@@ -95,18 +95,18 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         ours += judged.iter().filter(|j| j.claim.ours).count();
         judged.iter().filter(|j| !j.claim.ours).for_each(|j| counts[j.verdict as usize] += 1);
     }
-    let missing = not_reproduced(&fs::read_to_string(options.from.join(MISSING)).unwrap_or_default());
+    let missing = options.from.join(MISSING);
+    let missing = fs::read_to_string(&missing).ok().map(|text| (missing, text));
     document.insert_str(0, &promises.markdown());
-    document.push_str(&missing);
+    document.push_str(&missing.as_ref().map_or(String::new(), |(_, text)| not_reproduced(text)));
     let path = out.join(DOCUMENT);
     fs::write(&path, document).map_err(Failure::writing(path.display()))?;
     let counted = Verdict::ALL.map(|verdict| format!("{} {}", verdict.word(), counts[verdict as usize])).join(", ");
     let more = if ours > 0 { format!("; {ours} more are ours") } else { String::new() };
-    let summary = format!(
-        "Verdicts on the papers' claims: {counted}{more}. With figures: {}\nNot reproduced, with reasons: {}\n",
-        path.display(),
-        options.from.join(MISSING).display()
-    );
+    let mut summary = format!("Verdicts on the papers' claims: {counted}{more}. With figures: {}\n", path.display());
+    if let Some((file, _)) = missing {
+        summary += &format!("Not reproduced, with reasons: {}\n", file.display());
+    }
     output::show(&summary, lines_on_stdout)?;
     Ok(ExitCode::from(u8::from(failures > 0)))
 }

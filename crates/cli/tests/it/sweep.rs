@@ -237,6 +237,7 @@ fn reproductions_have_verdicts_figures_and_lines() {
     let output = reproduce("paper/fig1");
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stdout(&output).contains("claims: holds 1, partly 0, undecided 0, fails 0. With"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("Not reproduced, with reasons: experiments/missing.md\n"), "{}", stdout(&output));
     let line: serde_json::Value = serde_json::from_str(&read(folder.join("claims.jsonl"))).expect("one line of JSON");
     for (key, value) in [("paper", "paper"), ("id", "fig1"), ("verdict", "holds"), ("source", "its rule")] {
         assert_eq!(line[key], value);
@@ -251,6 +252,9 @@ fn reproductions_have_verdicts_figures_and_lines() {
     assert!(reproduce("paper").status.success());
     assert_eq!(read(folder.join("out/reproduction.md")), document);
     assert!(again.is_ok());
+    fs::remove_file(folder.join("experiments/missing.md")).expect("it was written above");
+    let output = reproduce("paper");
+    assert!(!stdout(&output).contains("Not reproduced"), "{}", stdout(&output));
     let output = reproduce("paper/fig2");
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("did you mean `paper/fig1`? There are: paper/fig1"), "{}", stderr(&output));
