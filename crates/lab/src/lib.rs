@@ -37,7 +37,6 @@
 pub mod benefit;
 pub mod bound;
 pub mod explain;
-pub mod gates;
 pub mod middlebox;
 pub mod results;
 mod run;
