@@ -1,7 +1,7 @@
 //! Reads the values of a plan's tables.
 
 use super::Override;
-use crate::metric;
+use pathweave_lab::metric;
 use pathweave_lab::scenario::{Data, Entry, Reader, ScenarioError, Value};
 
 pub(super) type Result<T> = core::result::Result<T, ScenarioError>;
