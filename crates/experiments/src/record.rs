@@ -1,7 +1,7 @@
 //! What a sweep leaves behind: files of JSON Lines, one for each shard. The first line says what they are of, each further one is a run.
 
-use crate::metric;
 use crate::runs::{Cell, Sweep};
+use pathweave_lab::metric;
 use pathweave_lab::results::{RunResult, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -72,11 +72,11 @@ pub enum What {
         /// What it saw.
         saw: SawEntry,
         /// What it answered.
-        verdict: Verdict,
+        verdict: DecisionEntry,
         /// Why.
         reason: ReasonEntry,
         /// What the connection made of it.
-        outcome: Outcome,
+        outcome: DecisionOutcome,
     },
     /// The connection gave data that was assigned before to one more subflow.
     Repeated {
@@ -175,7 +175,7 @@ pub struct SubflowEntry {
 /// What a scheduler answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum DecisionEntry {
     /// Data goes to a subflow.
     Assign {
         /// To whom.
@@ -210,7 +210,7 @@ pub struct ReasonEntry {
 /// What the connection made of a decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum DecisionOutcome {
     /// The data was given.
     Assigned(GivenEntry),
     /// A short segment is held back.
@@ -231,11 +231,11 @@ pub enum Outcome {
     },
 }
 
-impl Outcome {
+impl DecisionOutcome {
     /// What was given to a subflow.
     pub fn given(&self) -> Option<&GivenEntry> {
         match self {
-            Outcome::Assigned(given) | Outcome::Replaced { by: Some(given), .. } => Some(given),
+            DecisionOutcome::Assigned(given) | DecisionOutcome::Replaced { by: Some(given), .. } => Some(given),
             _ => None,
         }
     }
@@ -382,11 +382,11 @@ fn decision(decided: Decided, named: &impl Fn(SubflowId) -> Named) -> What {
     let (verdict, reason) = match &decision {
         Decision::Assign(a) => {
             let queue = a.window == WindowUse::Queue;
-            (Verdict::Assign { subflow: named(a.subflow), range: bytes(&a.range), queue }, &a.reason)
+            (DecisionEntry::Assign { subflow: named(a.subflow), range: bytes(&a.range), queue }, &a.reason)
         }
         Decision::Wait { until, for_subflow, reason } => {
             let until_s = until.map(Instant::as_secs_f64);
-            (Verdict::Wait { for_subflow: for_subflow.map(named), until_s }, reason)
+            (DecisionEntry::Wait { for_subflow: for_subflow.map(named), until_s }, reason)
         }
     };
     What::Decision {
@@ -402,11 +402,11 @@ fn decision(decided: Decided, named: &impl Fn(SubflowId) -> Named) -> What {
         verdict,
         reason: reason_entry(reason),
         outcome: match carried {
-            Carried::Assigned(g) => Outcome::Assigned(given(g)),
-            Carried::HeldBack(by) => Outcome::HeldBack { by: keeper(by) },
-            Carried::Delegated => Outcome::Delegated,
-            Carried::Waiting => Outcome::Waiting,
-            Carried::Replaced { error, by } => Outcome::Replaced { why: why(error), by: by.map(given) },
+            Carried::Assigned(g) => DecisionOutcome::Assigned(given(g)),
+            Carried::HeldBack(by) => DecisionOutcome::HeldBack { by: keeper(by) },
+            Carried::Delegated => DecisionOutcome::Delegated,
+            Carried::Waiting => DecisionOutcome::Waiting,
+            Carried::Replaced { error, by } => DecisionOutcome::Replaced { why: why(error), by: by.map(given) },
         },
     }
 }

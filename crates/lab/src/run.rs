@@ -7,6 +7,7 @@ use pathweave_algorithms::Registry;
 
 /// Why a run could not start.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum RunError {
     /// The scenario is wrong.
     Scenario(Box<ScenarioError>),

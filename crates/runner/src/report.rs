@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::made_by::version;
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 use pathweave_algorithms::Registry;
 use pathweave_lab::explain::explain;
 use pathweave_lab::results::{RunResult, Status};
@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 const EXPLAINED: Duration = Duration::from_secs(1);
 
 /// What the plans ask for, which the comparison of their results has to know: runs may be missing after a stop.
-pub fn planned(plans: &[Plan]) -> Vec<Planned> {
-    let of = |plan: &Plan| Planned {
+pub fn planned(plans: &[RunPlan]) -> Vec<Planned> {
+    let of = |plan: &RunPlan| Planned {
         scenario: plan.name.clone(),
         schedulers: plan.variants.iter().map(|(variant, _)| variant.label()).collect(),
         seeds: plan.seeds.len(),
@@ -32,7 +32,7 @@ pub fn planned(plans: &[Plan]) -> Vec<Planned> {
 pub fn write_pages(
     path: &Path,
     results: &[RunResult],
-    plans: &[Plan],
+    plans: &[RunPlan],
     (against, why): (Option<&str>, Option<&str>),
     registry: &Registry,
 ) -> Result<Vec<PathBuf>, Failure> {
@@ -59,7 +59,7 @@ pub fn write_pages(
 
 /// How `pathweave explain` is called for the start of the measured time of a scenario, without the scheduler and the
 /// seed.
-fn command(plan: &Plan, scenario: &Scenario) -> String {
+fn command(plan: &RunPlan, scenario: &Scenario) -> String {
     let mut words = vec!["pathweave explain".to_owned(), quoted(&plan.argument)];
     words.extend(
         plan.document.overrides().iter().map(|(key, value)| format!("--set {}", quoted(&format!("{key}={value}")))),
@@ -71,7 +71,7 @@ fn command(plan: &Plan, scenario: &Scenario) -> String {
 }
 
 /// The scenario as it was run, whatever ran on it, and the command that makes the plan's runs again from that, if there is one.
-fn again(plan: &Plan, (against, why): (Option<&str>, Option<&str>), registry: &Registry) -> Option<Again> {
+fn again(plan: &RunPlan, (against, why): (Option<&str>, Option<&str>), registry: &Registry) -> Option<Again> {
     let scenario = plan.document.scenario(registry, &Variant::AsWritten).ok()?;
     let file = format!("{}.toml", clean(&plan.name));
     let traces = scenario.trace_files().into_iter().map(str::to_owned).collect();
@@ -110,7 +110,7 @@ fn quoted(text: &str) -> String {
 /// run that failed, and if the scheduler decides nothing in the time that would be shown.
 fn explanation(
     page: &Path,
-    plan: &Plan,
+    plan: &RunPlan,
     scheduler: &str,
     results: &[RunResult],
     registry: &Registry,

@@ -27,6 +27,7 @@ const MAX_SEGMENTS: usize = 64;
 
 /// What passed, and what did not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counters {
     /// Packets that were read, super-segments as one.
     pub received: u64,

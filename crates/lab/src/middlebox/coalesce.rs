@@ -25,7 +25,7 @@ pub(super) const KIND: Kind = Kind {
 
 /// Its settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
+pub(super) struct CoalesceSettings {
     /// The most data of a joined segment, bytes.
     size: u64,
     /// How long a segment waits for the next one.
@@ -45,17 +45,17 @@ pub(crate) enum CoalesceOptions {
 words!(/// Which segments are joined.
 CoalesceOptionsParser: CoalesceOptions { "first" => CoalesceOptions::First, "same" => CoalesceOptions::Same });
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written {
+pub(super) fn read(c: &mut Compound) -> Result<CoalesceSettings, Wrong> {
+    Ok(CoalesceSettings {
         size: c.required::<DataSize>("size")?,
         wait: c.optional::<PositiveTime>("wait")?.unwrap_or(Duration::from_millis(1)),
         options: c.optional::<CoalesceOptionsParser>("options")?.unwrap_or(CoalesceOptions::First),
     })
 }
 
-impl Settings for Written {
+impl Settings for CoalesceSettings {
     fn text(&self) -> String {
-        let Written { size, wait, options } = self;
+        let CoalesceSettings { size, wait, options } = self;
         let options = CoalesceOptionsParser::write(options);
         format!("coalesce:size={}:wait={wait}:options={options}", DataSize::write(size))
     }
@@ -65,7 +65,7 @@ impl Settings for Written {
 }
 
 struct Coalesce {
-    written: Written,
+    written: CoalesceSettings,
     /// At most one of each flow and direction, oldest first.
     held: Vec<Held>,
 }

@@ -1,12 +1,11 @@
 //! What scenario files can say, from the tables that read them: as a JSON Schema for editors, and as a reference in Markdown with each
 //! setting's default, what it takes and an example.
 
-use super::connection::{Count, default_connection};
-use super::data::{Path, Scenario};
+use super::connection::Count;
+use super::data::{Path, Scenario, default_connection, default_traffic};
 use super::document::Document;
 use super::link::default_link;
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, TRAFFIC};
-use super::traffic::default_traffic;
 use crate::middlebox::MiddleboxParser;
 use crate::value_parser::compound::Kind;
 use crate::value_parser::{Bool, Name, Time, ValueParser};

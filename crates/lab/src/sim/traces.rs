@@ -4,7 +4,7 @@
 //! and they start over together, after the longer one; the shorter one plays again from its start in between. What happens at one time
 //! in both files thus happens at one time in each run.
 
-use super::BuildError;
+use super::error::BuildError;
 use crate::scenario::{Files, Link, LinkChange, LinkSettings, Rate, Scenario, TraceSource, TraceStart};
 use pathweave_netsim::{LinkConfig, Shaper, Trace};
 use pathweave_units::Duration;

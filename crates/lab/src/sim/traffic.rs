@@ -1,11 +1,10 @@
 //! Sources of UDP packets, and the distributions of times that they and other sources draw from. A packet is nothing but its length on the
 //! links; nobody answers it.
 
-use super::wires::Handle;
 use crate::results::TrafficResult;
 use crate::scenario::{self, TrafficPattern};
 use core::net::SocketAddr;
-use pathweave_netsim::RouteId;
+use pathweave_netsim::{RouteId, Tagged};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Payload, Segment};
@@ -79,7 +78,7 @@ impl Sources {
     }
 
     /// The next packet that is due, and the route that it takes.
-    pub(super) fn poll(&mut self, now: Instant) -> Option<(RouteId, Handle)> {
+    pub(super) fn poll(&mut self, now: Instant) -> Option<(RouteId, Tagged<u32>)> {
         self.next.filter(|next| *next <= now)?;
         let (index, source) = self.list.iter_mut().enumerate().min_by_key(|(_, s)| s.next)?;
         source.sent += 1;
@@ -121,9 +120,9 @@ impl Sources {
 }
 
 impl Source {
-    fn handle(&self, index: u32) -> Handle {
+    fn handle(&self, index: u32) -> Tagged<u32> {
         let len_bytes = self.packet.payload.len() + HEADERS_BYTES;
-        Handle { tag: IS_TRAFFIC | index, len_bytes, ecn: Ecn::default(), corrupted: false }
+        Tagged { tag: IS_TRAFFIC | index, len_bytes, ecn: Ecn::default(), corrupted: false }
     }
 
     /// The time to the next packet while it is on.

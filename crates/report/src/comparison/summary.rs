@@ -105,7 +105,7 @@ impl Summary {
 
     /// What stands for the runs in the metric of this CSV column.
     pub(crate) fn metric(&self, csv: &str) -> Option<f64> {
-        METRICS.iter().zip(&self.metrics).find(|(m, _)| m.csv.0 == csv).and_then(|(_, value)| *value)
+        METRICS.iter().zip(&self.metrics).find(|(m, _)| m.csv == csv).and_then(|(_, value)| *value)
     }
 
     /// Whether several paths are better than plain TCP on the best one. Nothing for plain TCP itself, where all data went over one path,

@@ -1,6 +1,6 @@
 //! Connections on a machine whose addresses change.
 
-use crate::uplinks::{Change, Flags, Follower, Options, Path, Purpose};
+use crate::uplinks::{Change, Flags, Follower, Path, Purpose, UplinkOptions};
 use crate::{Interface, Io};
 use pathweave_driver::{Applications, Driver};
 use pathweave_proto::config::{ConnectionConfig, PathManager};
@@ -24,7 +24,10 @@ impl Following {
     ///
     /// # Errors
     /// As [`Follower::start`].
-    pub(super) fn start(options: &Options, purpose: Purpose) -> io::Result<(Self, Vec<Interface>, Vec<LocalAddress>)> {
+    pub(super) fn start(
+        options: &UplinkOptions,
+        purpose: Purpose,
+    ) -> io::Result<(Self, Vec<Interface>, Vec<LocalAddress>)> {
         let mut follower = Follower::open(options.clone(), purpose)?;
         let interfaces = follower.start()?.iter().map(|path| path.interface.clone()).collect();
         let following = Following { follower, looked: Instant::ZERO };
@@ -78,7 +81,7 @@ impl Following {
 }
 
 /// The settings of a connection whose endpoints are these.
-pub(super) fn config(options: &Options, config: &ConnectionConfig) -> ConnectionConfig {
+pub(super) fn config(options: &UplinkOptions, config: &ConnectionConfig) -> ConnectionConfig {
     let is_mesh = options.endpoints.iter().any(|endpoint| endpoint.flags.fullmesh);
     let path_manager = if is_mesh { PathManager::FullMesh } else { config.path_manager };
     ConnectionConfig { path_manager, ..config.clone() }

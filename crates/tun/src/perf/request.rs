@@ -1,7 +1,7 @@
 //! What client and server tell each other beside the data.
 
-use super::{Processor, Sink, Source};
-use pathweave_units::{Duration, Instant};
+use super::Processor;
+use pathweave_units::Duration;
 
 /// The first bytes of a request and of totals: what they are, and the version.
 const MAGIC: [u8; 8] = *b"pwperf04";
@@ -19,15 +19,6 @@ pub enum Amount {
     Bytes(u64),
     /// As much as goes in this time.
     Time(Duration),
-}
-
-impl Amount {
-    fn longer_by(self, omit: Duration) -> Self {
-        match self {
-            Amount::Time(time) => Amount::Time(time + omit),
-            Amount::Bytes(_) => self,
-        }
-    }
 }
 
 /// What a client wants.
@@ -52,27 +43,10 @@ impl Request {
     /// Its length on the wire, bytes.
     pub const BYTES: usize = 32;
 
-    /// What an end sends from `now` on. `sends`: the direction is asked for; with echo nothing is sent by itself.
-    pub(super) fn source(&self, sends: bool, now: Instant) -> Source {
-        match sends && !self.echo {
-            true => Source::new(self.amount.longer_by(self.omit), self.verify, now),
-            false => Source::nothing(self.verify),
-        }
-    }
-
     /// Whether the client sends anything after the request. If it does not, it ends its direction only after the server has: Linux opens no
     /// further subflows to a peer that has ended.
     pub(super) fn client_sends(&self) -> bool {
         self.up || self.echo
-    }
-
-    /// What an end receives with; the last `tail_bytes` are no data.
-    pub(super) fn sink(&self, tail_bytes: usize) -> Sink {
-        let counts_until = match self.amount {
-            Amount::Time(time) if !self.omit.is_zero() => Some(self.omit + time),
-            _ => None,
-        };
-        Sink::new(tail_bytes, self.verify).counting(self.omit, counts_until)
     }
 
     /// As the client sends it.

@@ -30,7 +30,7 @@ const TABLES: Range<u32> = FIRST_TABLE..FIRST_TABLE + 1 + MOST_NUMBER as u32;
 
 /// Which paths there are to be.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct UplinkOptions {
     /// Begin of the names of TUN devices; a number follows.
     pub device: String,
     /// The largest packet, bytes.
@@ -82,7 +82,7 @@ pub struct Path {
 
 /// Keeps paths as the machine's uplinks are.
 pub struct Follower {
-    options: Options,
+    options: UplinkOptions,
     purpose: Purpose,
     version: Version,
     _forwarding: Forwarding,
@@ -97,7 +97,7 @@ impl Follower {
     ///
     /// # Errors
     /// Where the machine does not allow it, or `nft` (of nftables) is missing.
-    pub fn open(options: Options, purpose: Purpose) -> io::Result<Self> {
+    pub fn open(options: UplinkOptions, purpose: Purpose) -> io::Result<Self> {
         let version = purpose.version();
         version.prepare(purpose)?;
         let forwarding = Forwarding::on(version)?;

@@ -1,7 +1,7 @@
 //! No text makes the reader panic, and the reader can write whatever it accepts.
 
 use super::*;
-use crate::scenario::read::known_keys;
+use crate::scenario::keys::known_keys;
 use proptest::prelude::*;
 
 /// Values for every parser, and wrong ones.

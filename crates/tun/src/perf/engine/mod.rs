@@ -30,13 +30,13 @@ const READ_PIECES: usize = 64;
 
 /// Where and how the engine runs.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct EngineOptions {
     /// Its addresses and their devices.
     pub interfaces: Vec<Interface>,
     /// Whether all addresses after the first are backups: they carry data only while no other path works.
     pub backups: bool,
     /// The machine's paths instead, as they come and go.
-    pub uplinks: Option<uplinks::Options>,
+    pub uplinks: Option<uplinks::UplinkOptions>,
     /// Whether devices give and take super-segments.
     pub offload: bool,
     /// Settings of the connections.
@@ -118,14 +118,18 @@ impl Flow {
 }
 
 /// An endpoint on its TUN devices.
-fn host<A: Applications>(options: &Options, interfaces: &[Interface], applications: A) -> io::Result<Driver<Io, A>> {
+fn host<A: Applications>(
+    options: &EngineOptions,
+    interfaces: &[Interface],
+    applications: A,
+) -> io::Result<Driver<Io, A>> {
     let device = Tunnels::create(interfaces, options.offload)?;
     let capture = options.pcap.as_ref().map(|path| Capture::create(path, interfaces)).transpose()?;
     let endpoint = Endpoint::new(secrets()?);
     Ok(Driver::new(vec![endpoint], Observed { device, observer: capture }, applications))
 }
 
-fn addresses(options: &Options) -> Vec<LocalAddress> {
+fn addresses(options: &EngineOptions) -> Vec<LocalAddress> {
     let meta = |index| PathMeta { backup: options.backups && index > 0, ..PathMeta::default() };
     let interfaces = options.interfaces.iter().enumerate();
     interfaces.map(|(index, interface)| LocalAddress { address: interface.ours, meta: meta(index) }).collect()

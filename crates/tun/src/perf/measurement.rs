@@ -1,6 +1,6 @@
 //! What a client measured.
 
-use super::Totals;
+use super::{Processor, Totals};
 use pathweave_units::{Duration, Instant};
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::time::{ClockId, clock_gettime};
@@ -48,46 +48,6 @@ pub struct Interval {
     pub subflows: Vec<SubflowFigures>,
 }
 
-/// Processor time of a process, all its threads together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Processor {
-    /// In the program and in the kernel, nanoseconds.
-    pub nanoseconds: u64,
-    /// In the kernel, in steps of 10 ms, nanoseconds.
-    pub system_nanoseconds: u64,
-}
-
-/// `/proc/self/stat` counts in this unit (`USER_HZ`).
-const TICK_NANOSECONDS: u64 = 10_000_000;
-/// The place of `stime` in `/proc/self/stat`, counted from the field after the program's name.
-const SYSTEM_TIME: usize = 12;
-
-impl Processor {
-    /// The processor time of this process so far.
-    pub fn now() -> Self {
-        let time = clock_gettime(ClockId::ProcessCPUTime);
-        let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
-        let ticks: u64 = fields.split(' ').nth(SYSTEM_TIME).and_then(|field| field.parse().ok()).unwrap_or(0);
-        Processor {
-            nanoseconds: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
-            system_nanoseconds: ticks * TICK_NANOSECONDS,
-        }
-    }
-
-    /// From `before` to `self`.
-    pub fn since(self, before: Processor) -> Self {
-        let nanoseconds = self.nanoseconds.saturating_sub(before.nanoseconds);
-        let system = self.system_nanoseconds.saturating_sub(before.system_nanoseconds);
-        Processor { nanoseconds, system_nanoseconds: system.min(nanoseconds) }
-    }
-
-    /// In the program itself, nanoseconds.
-    pub fn user_nanoseconds(self) -> u64 {
-        self.nanoseconds - self.system_nanoseconds.min(self.nanoseconds)
-    }
-}
-
 /// Seconds since 1970.
 pub(super) fn unix_seconds() -> u64 {
     clock_gettime(ClockId::Realtime).tv_sec.try_into().unwrap_or(0)
@@ -110,7 +70,7 @@ pub fn cookie() -> String {
 
 /// A whole measurement, or as much of it as there is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct Measurement {
     /// When it began, seconds since 1970.
     pub began: u64,
     /// The addresses of its connection, or of each subflow: ours and the peer's.
@@ -135,7 +95,7 @@ pub struct Outcome {
     pub round_trips: Vec<Duration>,
 }
 
-impl Outcome {
+impl Measurement {
     /// Whether the measurement is complete, and all data arrived as it was sent.
     pub fn is_right(&self) -> bool {
         self.server.is_some_and(|server| self.client.agree_with(&server))
@@ -157,19 +117,4 @@ pub fn rate(bytes: u64, seconds: f64) -> f64 {
 /// From a start to a time.
 pub(super) fn since(start: Instant, now: Instant) -> Duration {
     now.since(start)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn processor_time_in_the_kernel_is_a_part_of_it() {
-        let before = Processor::now();
-        let used = || Processor::now().since(before);
-        // Reading /proc takes time in the kernel.
-        while used().nanoseconds < 100_000_000 {}
-        assert!(used().system_nanoseconds > 0, "{:?}", used());
-        assert!(used().user_nanoseconds() < used().nanoseconds);
-    }
 }
