@@ -1,11 +1,12 @@
 //! The engine with real packets, on Linux: TUN devices, and measurements against the kernel's Multipath TCP.
 //!
-//! [`Tunnels`] is the device of one host: each of its addresses has a TUN device, through which the machine that it runs on is
-//! its neighbour. [`run`] is the loop around it. The same engine and the same driver run in the simulator.
+//! [`Tunnels`] is the device of one host. Each address of the host has a TUN device, whose other end is the machine.
+//! [`run`] is the loop around it. The same engine and the same driver run in the simulator.
 //!
-//! [`perf`] measures what a connection carries: between two of our engines, two kernels, or one of each.
+//! [`perf`] measures the throughput of a connection between two engines, two kernels, or one of each.
 //!
-//! [`uplinks`] follows the addresses and routes of the machine, so that connections come to use new ones and leave old ones.
+//! [`uplinks`] follows the addresses and routes of the machine, so that connections start to use new ones and leave old
+//! ones.
 //!
 //! [`emulate`] is a network of the simulator in real time, between two network namespaces.
 //!
