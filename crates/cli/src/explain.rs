@@ -42,7 +42,7 @@ pub(crate) fn explain(options: &ExplainOptions, registry: &Registry) -> Result<E
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line for the run, then one for each thing that happened.
+/// Writes a line for the run, then one for each event.
 fn lines(out: impl Write, explanation: &Explanation) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     let mut run = serde_json::to_value(explanation)?;

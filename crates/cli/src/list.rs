@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Something that can be named.
+/// A thing that can be listed.
 #[derive(Serialize)]
 struct Item {
     name: String,
@@ -55,7 +55,7 @@ impl ParameterItem {
     }
 }
 
-/// Writes what can be named to standard output.
+/// Writes the list to standard output.
 pub(crate) fn list(options: &ListOptions, registry: &Registry) -> Result<ExitCode, Failure> {
     let items = items(options.what, registry);
     let text = match options.json {

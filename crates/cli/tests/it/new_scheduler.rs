@@ -1,4 +1,4 @@
-//! `pathweave new-scheduler`. That what it writes builds and runs is checked by `cargo xtask new-scheduler`.
+//! `pathweave new-scheduler`. `cargo xtask new-scheduler` checks that its crate builds and runs.
 
 use crate::{folder, pathweave, stderr, stdout};
 use std::fs;

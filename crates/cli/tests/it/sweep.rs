@@ -139,7 +139,8 @@ fn mistakes_name_the_place_in_the_plan() {
     );
 }
 
-/// A window of 40 KB lets the slower path's data hold up the faster one's; the scenario's file is not called by its name.
+/// With a window of 40 KB, the slower path's data holds up the faster path's. The scenario's file does not have the
+/// scenario's name.
 #[test]
 fn one_seed_gives_no_green_banner_and_the_terminal_has_the_answer() {
     let folder = folder("sweep-one-seed");
@@ -256,7 +257,8 @@ fn reproductions_have_verdicts_figures_and_lines() {
     assert!(stderr(&output).contains("did you mean `paper/fig1`? There are: paper/fig1"), "{}", stderr(&output));
 }
 
-/// Plain TCP, which the plan asks for, is neither a scheduler nor one of the single paths that all are scored against.
+/// The plan asks for plain TCP, which is then neither a scheduler nor one of the single paths that all schedulers are
+/// scored against.
 #[test]
 fn the_arena_scores_against_single_paths_and_has_plain_tcp_beside() {
     let folder = folder("arena");
@@ -273,7 +275,8 @@ fn the_arena_scores_against_single_paths_and_has_plain_tcp_beside() {
     assert!(best && text.contains("\nBeside plain TCP\n"), "{text}");
 }
 
-/// What a TCP flow keeps counts beside a flow on its own path: whoever leaves that path alone harms nobody there.
+/// A competing TCP flow is compared with a flow on its own path. A scheduler that leaves that path alone does no harm
+/// there.
 #[test]
 fn the_arena_compares_each_competitor_with_a_flow_on_its_own_path() {
     let folder = folder("arena-competitors");
@@ -311,7 +314,7 @@ fn the_arena_compares_each_competitor_with_a_flow_on_its_own_path() {
     assert!(mean.parse::<f64>().is_ok_and(|mean| mean > 1.05), "{text}");
 }
 
-/// Recordings are not part of the project, so that a plan that needs them is left out where they are not.
+/// Recordings are not part of the project, so a plan that needs them is left out if they are missing.
 #[test]
 fn the_arena_leaves_out_recordings_that_are_not_there() {
     let folder = folder("recordings");
