@@ -1,10 +1,10 @@
 //! Results as ranked tables and as one self-contained page.
 //!
-//! [`Comparison::all`] makes one comparison per scenario from the results of any number of runs. From these, [`table`](table()) writes what a
-//! terminal shows, [`verdict`](verdict()) the answer in a few sentences, [`where_the_time_went`] why a scheduler is slower, and
-//! [`page`](page()) one HTML file that needs nothing from outside.
-//! [`timeline`](timeline()) and [`explain_page`](explain_page()) show the decisions of one run in the same two ways, and
-//! [`emulation_page`](emulation_page()) what a network carried in real time.
+//! [`Comparison::all`] makes one comparison per scenario from the results of any number of runs. [`table`](table())
+//! turns a comparison into a table for a terminal, [`verdict`](verdict()) into an answer in a few sentences, and
+//! [`page`](page()) into one HTML file that needs nothing from outside. [`where_the_time_went`] explains why a
+//! scheduler is slower. [`timeline`](timeline()) and [`explain_page`](explain_page()) show the decisions of one run, as
+//! text and as a page. [`emulation_page`](emulation_page()) shows the traffic of a network in real time.
 
 mod again;
 mod card;
