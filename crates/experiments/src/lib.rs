@@ -1,11 +1,12 @@
 //! Experiments as data.
 //!
-//! A [`Plan`](plan::Plan) is a TOML file: scenarios, what is run on them, parameters with their values, seeds, figures and claims. A
-//! [`Sweep`](runs::Sweep) is the plan with every run that it asks for; [`Record`](record::Record)s are what the runs leave behind.
-//! [`Results`](results::Results) looks values up in them, from which
-//! [`verdicts`](claim::verdicts) decides the claims, and [`Answer`](answer::Answer) says whether several paths are worse than one.
+//! A [`Plan`](plan::Plan) is a TOML file: scenarios, the schedulers to run on them, parameters with their values,
+//! seeds, figures and claims. A [`Sweep`](runs::Sweep) is the plan with all its runs. A [`Record`](record::Record)
+//! holds the measured values of a run. [`Results`](results::Results) looks values up in the records.
+//! [`verdicts`](claim::verdicts) decides the claims from them, and [`Answer`](answer::Answer) says whether several
+//! paths are worse than one.
 //!
-//! Like the simulator, this reads no file and no clock: the command does.
+//! Like the simulator, this crate reads no file and no clock. The command does.
 
 pub mod ablation;
 pub mod answer;

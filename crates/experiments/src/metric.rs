@@ -1,6 +1,7 @@
-//! The metrics that plans name: numbers of one run.
+//! The metrics that plans can name. Each is a number for one run.
 //!
-//! Those of the results (`docs/results-format.md`) keep their names. The others are derived here, from a run's series and from its scenario.
+//! Metrics of the results (`docs/results-format.md`) keep their names. The others are derived here from a run's series
+//! and scenario.
 
 use pathweave_lab::bound::{data_per_frame, goodput_bound_mbps};
 use pathweave_lab::results::RunResult;
@@ -8,14 +9,14 @@ use pathweave_lab::scenario::{Rate, Scenario};
 use pathweave_proto::config::ReceiveBuffer;
 use std::collections::BTreeMap;
 
-/// How many paths have metrics of their own, and how many competitors.
+/// Number of paths, and of competitors, that have metrics of their own.
 const PATHS: usize = 4;
 const COMPETITORS: usize = 4;
 
-/// A metric: name, unit, what it is.
+/// A metric: its name, its unit, its description.
 type About = (&'static str, &'static str, &'static str);
 
-/// The metrics that are not by path.
+/// The metrics of the whole run.
 const METRICS: &[About] = &[
     ("goodput_mbps", "Mbit/s", "data delivered in order to the application"),
     (
@@ -80,7 +81,7 @@ const METRICS: &[About] = &[
     ("bound_share", "", "goodput, divided by the bound"),
 ];
 
-/// The metrics of path P, after `pathP_`.
+/// The metrics of path P, whose names begin with `pathP_`.
 const BY_PATH: &[About] = &[
     ("goodput_mbps", "Mbit/s", "the path's part of the goodput"),
     ("share", "", "the path's part of the bytes sent"),
@@ -89,15 +90,15 @@ const BY_PATH: &[About] = &[
     ("guard_s", "s", "mean guard time of its subflow (CP eq. 8)"),
 ];
 
-/// The metrics of competitor N, after `competitorN_`.
+/// The metrics of competitor N, whose names begin with `competitorN_`.
 const BY_COMPETITOR: &[About] = &[("mbps", "Mbit/s", "goodput of the N-th connection that is not measured")];
 
-/// The unit of a metric, empty for a plain number; `None`: there is no such metric.
+/// The unit of a metric, empty for a plain number. `None` if there is no such metric.
 pub fn unit(name: &str) -> Option<&'static str> {
     about(name).map(|(_, unit, _)| unit)
 }
 
-/// What a metric is, in words.
+/// The description of a metric.
 pub fn meaning(name: &str) -> Option<&'static str> {
     about(name).map(|(_, _, meaning)| meaning)
 }
@@ -112,7 +113,7 @@ fn about(name: &str) -> Option<About> {
     found.or_else(|| of_one("competitor", COMPETITORS, BY_COMPETITOR)).copied()
 }
 
-/// All names, for errors.
+/// The names of all metrics, for errors.
 pub(crate) fn allowed() -> String {
     let plain = METRICS.iter().map(|(name, ..)| (*name).to_owned());
     let by_path = BY_PATH.iter().map(|(name, ..)| format!("path0_{name}"));
@@ -120,7 +121,7 @@ pub(crate) fn allowed() -> String {
     plain.chain(by_path).chain(by_competitor).collect::<Vec<_>>().join(", ")
 }
 
-/// Every metric of a run that it has; `aggregation_benefit` needs other runs and comes later.
+/// All metrics of a run except `aggregation_benefit`, which needs other runs and is added later.
 pub(crate) fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64> {
     let m = &run.metrics;
     let mut all = BTreeMap::new();
@@ -189,7 +190,8 @@ fn segment_data(scenario: &Scenario) -> Option<f64> {
     Some(data_per_frame(connection))
 }
 
-/// What was sent beyond what was delivered and what was sent again on the same subflow, which counts with full segments.
+/// Fraction of bytes sent on more than one subflow: the sent bytes minus the delivered ones and minus those
+/// retransmitted on the same subflow. Each retransmission counts as a full segment.
 fn duplicate_share(run: &RunResult, scenario: &Scenario, sent: u64) -> Option<f64> {
     run.metrics.completion_s?;
     let delivered: u64 = run.connections.iter().filter(|c| c.measured).map(|c| c.received_bytes).sum();
@@ -197,27 +199,27 @@ fn duplicate_share(run: &RunResult, scenario: &Scenario, sent: u64) -> Option<f6
     (delivered > 0).then(|| ((sent as f64 - again) / delivered as f64 - 1.0).max(0.0))
 }
 
-/// What was sent costs this for each gigabyte that was delivered.
+/// Price of the sent data for each gigabyte delivered.
 fn price(run: &RunResult, scenario: &Scenario) -> Option<f64> {
     let paid: f64 = run.metrics.per_path.iter().zip(&scenario.paths).map(|(m, p)| m.sent_bytes as f64 * p.cost).sum();
     let delivered: u64 = run.connections.iter().filter(|c| c.measured).map(|c| c.received_bytes).sum();
     (delivered > 0).then(|| paid / delivered as f64)
 }
 
-/// The mean; `None` of nothing.
+/// The mean; `None` if there are no values.
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0u32), |(sum, count), x| (sum + x, count + 1));
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// The mean over all flows that are measured, or over all others, where all have ended.
+/// Mean completion time of all measured flows, or of all others. `None` unless all of them have ended.
 fn flow_completion(run: &RunResult, measured: bool) -> Option<f64> {
     let flows = run.connections.iter().filter(|c| c.measured == measured).map(|c| c.completion_s);
     let flows: Option<Vec<f64>> = flows.collect();
     mean(flows?.into_iter())
 }
 
-/// Between the means of two subflows, as CP §4.1.1 defines it.
+/// Difference between the mean round-trip times of two subflows, as CP §4.1.1 defines it.
 fn rtt_difference(run: &RunResult) -> Option<f64> {
     Some((rtt(run, 0)? - rtt(run, 1)?).abs())
 }
@@ -226,7 +228,7 @@ fn rtt(run: &RunResult, path: usize) -> Option<f64> {
     run.metrics.per_path.get(path).map(|p| p.mean_rtt_ms).filter(|rtt| *rtt > 0.0)
 }
 
-/// What the scheduler carries along under this name, at the end of each step after `from`.
+/// The scheduler's observed value with this name, at the end of each step after `from`.
 fn carried_along(run: &RunResult, name: &str, path: Option<usize>, from: f64) -> Option<Vec<f64>> {
     let series = run.series.scheduler.iter().find(|s| s.name == name && s.path == path)?;
     let first = if run.series.step_s > 0.0 { (from / run.series.step_s) as usize } else { 0 };
