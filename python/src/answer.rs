@@ -31,8 +31,9 @@ pub(crate) fn word(text: &str) -> &'static str {
 /// Gives a part of the stream to a subflow: the next `segments` segments that are not assigned, or the bytes from `start` to `end`, which
 /// may be ahead of others or carried by another subflow already.
 ///
-/// With `queue` it goes beyond the congestion window, up to the subflow's send buffer. `reason` is a sentence with the names of its
-/// `terms` in braces, such as `"{rtt_ms} is the shortest"`; `explain` shows it with their values.
+/// With `queue`, the assigned bytes may exceed the congestion window, up to the subflow's send buffer. `reason` is a
+/// sentence with the names of its `terms` in braces, such as `"{rtt_ms} is the shortest"`; `explain` shows the
+/// sentence with the terms' values.
 #[pyclass(module = "pathweave._native", frozen, from_py_object)]
 #[derive(Clone)]
 pub(crate) struct Assign {
@@ -68,10 +69,11 @@ impl Assign {
     }
 }
 
-/// Gives nothing to anyone for now.
+/// Assigns nothing for now.
 ///
-/// The rule is asked again after the next acknowledgement, and at `until_s` (seconds from the start of the run) at the latest. Without a
-/// time it is only possible while data is in flight. `reason` and `terms` are as those of `Assign`.
+/// The rule is asked again after the next acknowledgement, and at `until_s` (seconds from the start of the run) at
+/// the latest. Without a time, a wait is only possible while data is in flight. `reason` and `terms` are as in
+/// `Assign`.
 #[pyclass(module = "pathweave._native", frozen, from_py_object)]
 #[derive(Clone)]
 pub(crate) struct Wait {
