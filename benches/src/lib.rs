@@ -1,7 +1,8 @@
-//! Two hosts with the engine and the network between them, and nothing else: what is measured here is the engine's and the
-//! network's own cost.
+//! Two hosts with the engine, the network between them, and nothing else, to measure the cost of the engine and the
+//! network alone.
 //!
-//! [`World`] has no bytes of data, [`Transfer`] has them, and a wire in memory instead of the network. The loop is the driver's, as in the simulator of `pathweave-lab`, which adds scenarios, metrics and the digest.
+//! In [`World`] the data is virtual. In [`Transfer`] it has bytes, and a wire in memory replaces the network. The loop
+//! is the driver's, as in the simulator of `pathweave-lab`, which adds scenarios, metrics and the digest.
 
 mod transfer;
 mod world;
@@ -18,7 +19,7 @@ pub fn cpu_seconds() -> Option<f64> {
     Some(ticks as f64 / 100.0)
 }
 
-/// The most memory that this process had resident (`VmHWM`), in bytes.
+/// Peak resident memory of this process (`VmHWM`), bytes.
 pub fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,9 +1,10 @@
-//! The instructions that hot paths take, counted by Callgrind and compared with committed baselines.
+//! Instructions of hot paths, counted by Callgrind and compared with committed baselines.
 //!
-//! A program of counted work is a benchmark target with a `main` of its own. `PROGRAM NAME COUNT` does the work NAME
-//! about COUNT times and prints how often it was; without arguments it prints the names. Callgrind counts it twice,
-//! with different counts; the difference is what one time costs, without start and warm-up. Such a number is the same
-//! in every run of one build; it depends on the compiler, which `rust-toolchain.toml` pins, and hardly on the machine.
+//! A program of counted work is a benchmark target with its own `main`. `PROGRAM NAME COUNT` does the work NAME about
+//! COUNT times and prints the exact number; without arguments it prints the names. Callgrind counts it twice with
+//! different counts, and the difference gives the cost of one time, without start and warm-up. Such a number is the
+//! same in every run of one build. It depends on the compiler, which `rust-toolchain.toml` pins, and hardly on the
+//! machine.
 
 use crate::run::{COUNTED, capture, cargo, in_parallel, root, target};
 use std::collections::BTreeMap;
@@ -16,10 +17,10 @@ const PROGRAMS: &[Program] = &[
     Program { package: "pathweave-benches", bench: "hostile", counts: [500, 1_500] },
 ];
 
-/// A hostile segment takes at most so many times the instructions of a clean one of its kind.
+/// Most instructions of a hostile segment, in multiples of a clean one of its kind.
 const HOSTILE: f64 = 5.0;
 
-/// Counting more instructions than the baseline by this share is a regression.
+/// Relative rise over the baseline that counts as a regression.
 const ALLOWED_RISE: f64 = 0.10;
 
 struct Program {
@@ -75,7 +76,7 @@ fn parse(text: &str) -> Result<Counts, String> {
         .collect()
 }
 
-/// A table for people, and what is wrong.
+/// A table for people, and the list of faults.
 fn compare(baseline: &Counts, counts: &Counts) -> (String, Vec<String>) {
     let (mut table, mut wrong) = (String::new(), Vec::new());
     for (name, &now) in counts {
@@ -94,7 +95,7 @@ fn compare(baseline: &Counts, counts: &Counts) -> (String, Vec<String>) {
     (table, wrong)
 }
 
-/// What `PACKAGE hostile-KIND-HOW` takes beyond its share of `PACKAGE clean-KIND`.
+/// Each `PACKAGE hostile-KIND-HOW` that takes more than [`HOSTILE`] times `PACKAGE clean-KIND`.
 fn too_hostile(counts: &Counts) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, hostile) in counts {
@@ -129,7 +130,7 @@ fn count() -> Result<Counts, String> {
     Ok(counts)
 }
 
-/// The benchmark's command, with the program under a runner: words in quotes, with commas between them.
+/// The benchmark's command, with the program under a runner, given as words in quotes with commas between them.
 fn bench(program: &Program, runner: Option<&str>) -> std::process::Command {
     let runner = runner.map_or(String::new(), |r| format!("--config\ntarget.'cfg(all())'.runner=[{r}]\n"));
     let mut command = cargo("");
@@ -138,7 +139,7 @@ fn bench(program: &Program, runner: Option<&str>) -> std::process::Command {
     command
 }
 
-/// How often the work was done, and the instructions of the whole program.
+/// The number of times that the work was done, and the instructions of the whole program.
 fn callgrind(program: &Program, work: &str, count: u64) -> Result<(u64, u64), String> {
     let log = target().join(format!("callgrind-{work}.log"));
     let _ = std::fs::remove_file(&log);

@@ -1,23 +1,25 @@
-//! The shape of the code: no file that is too long, and no two rooms of a crate that need each other. It also says how long the files are.
+//! The shape of the code: no file is too long, and no two rooms of a crate need each other. Also prints how long the
+//! files are.
 //!
-//! A room is a folder or a file directly below a crate's `src`. It needs another one when its code names it as `crate::other`,
-//! or names what `lib.rs` takes from it (`pub use other::Thing`). Tests may look everywhere and are left out.
+//! A room is a folder or a file directly below a crate's `src`. It needs another room if its code names that room as
+//! `crate::other`, or names an item that `lib.rs` re-exports from it (`pub use other::Thing`). Tests may use every room
+//! and are left out.
 
 use crate::run::root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The most lines of a file.
+/// Most lines of a file.
 const LONGEST: usize = 500;
 
-/// What a room needs.
+/// The rooms that each room needs.
 type Needs = BTreeMap<String, BTreeSet<String>>;
 
-/// Looks at every crate.
+/// Checks every crate.
 ///
 /// # Errors
-/// Lists the files that are too long, and the circles.
+/// The files that are too long, and the circles.
 pub(crate) fn check() -> Result<(), String> {
     let mut wrong = Vec::new();
     let mut crates = 0;
@@ -65,7 +67,7 @@ fn is_test(file: &Path) -> bool {
     name == "tests.rs" || name.ends_with("_tests.rs") || file.iter().any(|part| part == "tests")
 }
 
-/// How many files have how many lines.
+/// A table of the numbers of files by length.
 fn distribution(lengths: &[usize]) -> String {
     let within = |least: usize, most: usize| lengths.iter().filter(|l| (least..=most).contains(l)).count();
     format!(
@@ -90,7 +92,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(all)
 }
 
-/// All Rust files below a folder; what Cargo builds is left out.
+/// All Rust files below a folder, except Cargo's build output.
 fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     for path in entries(folder)? {
@@ -103,7 +105,7 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// The code of each room of the crate whose `src` this is, and of the crate's root under the name `lib`.
+/// The code of each room of the crate with this `src`, and of the crate's root under the name `lib`.
 fn read_rooms(source: &Path) -> Result<BTreeMap<String, String>, String> {
     let files: Vec<(PathBuf, String)> =
         sources(source)?.into_iter().map(|file| read(&file).map(|text| (file, text))).collect::<Result<_, _>>()?;
@@ -120,7 +122,7 @@ fn read_rooms(source: &Path) -> Result<BTreeMap<String, String>, String> {
     Ok(rooms)
 }
 
-/// The modules that a file declares for tests alone, as paths without an ending.
+/// The modules that a file declares for tests only, as paths without an ending.
 fn test_modules(file: &Path, text: &str) -> Vec<PathBuf> {
     let stem = file.file_stem().unwrap_or_default();
     let folder = match stem == "mod" || stem == "lib" || stem == "main" {
@@ -141,7 +143,7 @@ fn test_modules(file: &Path, text: &str) -> Vec<PathBuf> {
     declared.collect()
 }
 
-/// A file without its comments and without its test modules, whatever they are called.
+/// A file's code without its comments and test modules, whatever their names.
 fn code(text: &str) -> String {
     let mut code = String::new();
     let mut before = "";
@@ -159,7 +161,7 @@ fn code(text: &str) -> String {
     code
 }
 
-/// Which room needs which.
+/// The rooms that each room needs.
 fn needs(rooms: &BTreeMap<String, String>) -> Needs {
     let empty = String::new();
     let lib = rooms.get("lib").unwrap_or(&empty);
@@ -188,7 +190,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-/// The first names after `crate::`, those of lists in braces too.
+/// The first names after `crate::`, including those of lists in braces.
 fn named_of_crate(code: &str) -> Vec<&str> {
     let mut named = Vec::new();
     for (at, prefix) in code.match_indices("crate::") {
@@ -221,7 +223,7 @@ fn named_of_crate(code: &str) -> Vec<&str> {
     named
 }
 
-/// The groups of rooms of which each reaches each other one.
+/// Groups of rooms that all reach each other.
 fn circles(needs: &Needs) -> Vec<Vec<String>> {
     let reached: BTreeMap<&String, BTreeSet<&String>> = needs.keys().map(|room| (room, reach(needs, room))).collect();
     let mut found: Vec<Vec<String>> = Vec::new();
