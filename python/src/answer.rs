@@ -1,4 +1,4 @@
-//! What a scheduler in Python answers.
+//! The answers of schedulers in Python.
 
 use crate::view::SubflowView;
 use pathweave_proto::scheduler::{Assign as CoreAssign, Decision, Reason, View as CoreView, WindowUse};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// So many different words of schedulers in Python are kept for the reasons of their decisions.
+/// Most different words of schedulers in Python that are kept for the reasons of their decisions.
 const MOST_WORDS: usize = 10_000;
 
 /// A word that lives as long as the program. Reasons hold such words, because rules in Rust have no others.
@@ -111,7 +111,7 @@ fn subflow_id(subflow: &Bound<'_, PyAny>) -> PyResult<u8> {
     }
 }
 
-/// What `explain` shows where a rule does not say why.
+/// The reason that `explain` shows if a rule gives none.
 const NO_REASON: &str = "the rule gave no reason";
 
 fn reason_of(reason: &str, terms: &BTreeMap<String, f64>) -> Reason {
@@ -119,7 +119,7 @@ fn reason_of(reason: &str, terms: &BTreeMap<String, f64>) -> Reason {
     terms.iter().fold(Reason::new(rule), |reason, (term, value)| reason.with(word(term), *value))
 }
 
-/// What `decide` answered: `None`, a subflow, `Assign` or `Wait`.
+/// Converts the answer of `decide`: `None`, a subflow, `Assign` or `Wait`.
 pub(crate) fn decision(answer: &Bound<'_, PyAny>, view: &CoreView<'_>) -> PyResult<Decision> {
     if answer.is_none() {
         return Ok(Decision::wait(NO_REASON));

@@ -1,4 +1,4 @@
-//! What a scheduler in Python sees.
+//! The view of a scheduler in Python.
 
 use pathweave_proto::congestion::{LossKind, Phase};
 use pathweave_proto::scheduler::{
@@ -195,7 +195,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// `spans`: with who carries what, which costs a copy of it.
+    /// Copies a view. With `spans`, the copy includes which subflows carry which data.
     pub(crate) fn of(view: &CoreView<'_>, spans: bool) -> Self {
         let copied = || {
             let all = view.queue.spans_from(view.first_unacked());
