@@ -7,6 +7,45 @@
 //! paths are worse than one.
 //!
 //! Like the simulator, this crate reads no file and no clock. The command does.
+//!
+//! ```
+//! use pathweave_algorithms::Registry;
+//! use pathweave_experiments::plan::{Plan, PlanFiles};
+//! use pathweave_experiments::runs::{OpenError, Sources, Sweep};
+//! use pathweave_lab::scenario::{Document, builtin};
+//!
+//! // The source of the plan's scenarios and files: the built-in scenarios, and no files.
+//! struct BuiltIn;
+//!
+//! impl Sources for BuiltIn {
+//!     fn open(&self, name: &str) -> Result<Document, OpenError> {
+//!         builtin(name).ok_or_else(|| OpenError::Unreadable("a built-in scenario".into()))
+//!     }
+//! }
+//!
+//! impl PlanFiles for BuiltIn {
+//!     fn read(&self, name: &str) -> Result<String, String> {
+//!         Err(format!("there is no {name}"))
+//!     }
+//! }
+//!
+//! let text = r#"
+//!     format = 1
+//!     name = "buffers"
+//!     scenarios = ["cp-asymmetric"]
+//!     schedulers = ["minrtt", "blest"]
+//!     seeds = 3
+//!     [[parameter]]
+//!     name = "buffer"
+//!     values = [40, 100, 400]
+//!     set = { "connection.receive_buffer" = "{}KB" }
+//! "#;
+//! let plan = Plan::parse("buffers.toml", text, false, &BuiltIn)?;
+//! let sweep = Sweep::new(plan, &Registry::builtin(), &BuiltIn)?;
+//! // Two schedulers, and plain TCP on each of the two paths, with three buffers and three seeds.
+//! assert_eq!(sweep.len(), 4 * 3 * 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod ablation;
 pub mod answer;

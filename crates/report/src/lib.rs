@@ -5,6 +5,24 @@
 //! [`page`](page()) into one HTML file that needs nothing from outside. [`where_the_time_went`] explains why a
 //! scheduler is slower. [`timeline`](timeline()) and [`explain_page`](explain_page()) show the decisions of one run, as
 //! text and as a page. [`emulation_page`](emulation_page()) shows the traffic of a network in real time.
+//!
+//! ```
+//! use pathweave_algorithms::Registry;
+//! use pathweave_lab::scenario::{NoFiles, Variant, builtin};
+//! use pathweave_report::{Comparison, table};
+//!
+//! let registry = Registry::builtin();
+//! let mut document = builtin("wifi-lte").unwrap();
+//! document.set("duration", "12s")?;
+//! let mut results = Vec::new();
+//! for variant in [Variant::AsWritten, Variant::PlainTcp(0)] {
+//!     results.push(pathweave_lab::run(&document, &variant, 1, &registry, &NoFiles)?);
+//! }
+//! let comparisons = Comparison::all(&results, &[], None);
+//! assert_eq!(comparisons[0].best_plain_tcp().unwrap().scheduler, "tcp-path0");
+//! println!("{}", table(&comparisons[0], 80));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod again;
 mod card;
