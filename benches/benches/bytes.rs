@@ -48,7 +48,7 @@ fn measure(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("bytes");
     group.throughput(Throughput::Bytes(MEGABYTE));
     for (name, setup) in cases() {
-        // What is measured is right: every byte of a first run is compared.
+        // Checks the work first: every byte of a first run is compared.
         Transfer::new(TransferSetup { compares: true, ..setup }).run_until_received(20 * MEGABYTE);
         let mut transfer = started(setup);
         group.bench_function(format!("{name}, sent"), |b| b.iter_custom(|n| run(&mut transfer, n).sent));

@@ -143,10 +143,10 @@ fn prepare(checkout: &Path) -> Result<PathBuf, String> {
         write_program(&copy.join(format!("gtests/net/{family}/common/set_sysctls.py")), text)?;
     }
     for script in find(&copy.join("gtests/net"))? {
-        // What would set values back that were never changed.
+        // Commands that would restore values that were never changed.
         edit(&script, |text| {
             let text = text.replace("/tmp/sysctl_restore_${PPID}.sh", "true");
-            // What looks for a socket of this machine's kernel.
+            // Commands that look for a socket of this machine's kernel.
             let text = text.replace(IN_KERNEL_TABLE, "true");
             text.lines().map(|line| announcement_alone(line) + "\n").collect()
         })?;
@@ -155,7 +155,7 @@ fn prepare(checkout: &Path) -> Result<PathBuf, String> {
     edit(&source.join("Makefile.common"), |text| {
         text.replace("-Werror", "").replace("mptcp_utils.o", "mptcp_utils.o hash_openssl.o")
     })?;
-    // What asks the kernel of this machine about a socket asks the library.
+    // Commands that ask this machine's kernel about a socket ask the library instead.
     edit(&source.join("code.c"), |text| {
         let asks = "state->so_instance->ifc.getsockopt(state->so_instance->ifc.userdata, fd";
         let text = text.replace("getsockopt(fd, level, opt_name", &format!("{asks}, level, opt_name"));

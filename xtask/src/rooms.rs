@@ -165,7 +165,7 @@ fn code(text: &str) -> String {
 fn needs(rooms: &BTreeMap<String, String>) -> Needs {
     let empty = String::new();
     let lib = rooms.get("lib").unwrap_or(&empty);
-    // What the crate's root shows of its rooms: the name of the thing, and its room.
+    // The items that the crate's root re-exports from its rooms: the item's name and its room.
     let mut shown = BTreeMap::new();
     for room in rooms.keys() {
         for (at, _) in lib.match_indices(&format!("use {room}::")) {

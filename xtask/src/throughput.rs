@@ -281,7 +281,7 @@ fn server(command: &mut Command) -> Result<Child, String> {
     if let Some(output) = child.stdout.take() {
         let mut output = BufReader::new(output);
         output.read_line(&mut line).map_err(|e| e.to_string())?;
-        // It goes on to write a line a client.
+        // The server keeps writing a line for each client.
         std::thread::spawn(move || output.lines().for_each(drop));
     }
     if line.is_empty() { Err("the server does not start".into()) } else { Ok(child) }
@@ -294,7 +294,7 @@ struct Peer(Child);
 fn set_up() -> Result<Peer, String> {
     let child = program("unshare", "--net sleep infinity").spawn().map_err(|e| format!("unshare: {e}"))?;
     let peer = Peer(child);
-    // It is in its namespace once that is another one.
+    // The process is in its namespace once that differs from ours.
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
     let id = peer.0.id().to_string();
     for _ in 0..500 {

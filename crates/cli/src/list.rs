@@ -71,7 +71,7 @@ fn items(what: Listed, registry: &Registry) -> Vec<Item> {
         Listed::Schedulers => registry.schedulers().iter().map(|factory| Item::of(factory.as_ref())).collect(),
         Listed::Controllers => registry.controllers().iter().map(|factory| Item::of(factory.as_ref())).collect(),
         Listed::Scenarios => {
-            // The built-in ones name built-in algorithms, whatever the registry in use holds.
+            // Built-in scenarios name built-in algorithms, so they need the built-in registry.
             let registry = Registry::builtin();
             let read = |name: &str| builtin(name)?.scenario(&registry, &Variant::AsWritten).ok();
             let of = |(name, _): &(&str, &str)| {

@@ -159,7 +159,7 @@ fn records(
     let path = folder.join(file);
     let text = table::write(&ready.plan.sweep, &ready.header(1, 1), &records);
     fs::create_dir_all(folder).and_then(|()| fs::write(&path, &text)).map_err(Failure::writing(path.display()))?;
-    // What is said of the runs is what the table says.
+    // The verdicts are based on the table.
     let read = table::read(&ready.plan.sweep, &text);
     read.map(Some).map_err(|e| Failure::Output(format!("{}: {e}", path.display())))
 }

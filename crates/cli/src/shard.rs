@@ -104,7 +104,7 @@ impl Ready {
         }
         let open = || -> io::Result<File> {
             let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
-            // What follows the whole lines was torn.
+            // The bytes behind the complete lines are of an incomplete one.
             let whole = before.as_ref().map_or(0, |b| b.whole_bytes as u64);
             file.set_len(whole)?;
             file.seek(SeekFrom::Start(whole))?;

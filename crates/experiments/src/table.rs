@@ -122,7 +122,7 @@ fn rounded(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
         return "0".into();
     }
-    // What the exponential form says is the number; Display writes it without an exponent.
+    // The exponential form rounds the number; Display writes it without an exponent.
     let digits = format!("{x:.*e}", DIGITS - 1);
     digits.parse::<f64>().map_or(digits, |x| x.to_string())
 }

@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn bursts_are_means_of_a_second_and_sums() {
-        // Nothing for half a second, then a burst of what waited: 200 Mbit/s for 0.1 s.
+        // Nothing for half a second, then a burst of the waiting data: 200 Mbit/s for 0.1 s.
         let goodput = [0.0, 0.0, 0.0, 0.0, 0.0, 200.0, 10.0, 10.0, 10.0, 10.0, 10.0];
         assert_eq!(second_means(&goodput, 0.1)[9], 24.0);
         assert_eq!(cumulated(&[8.0, 16.0], 0.5), [0.5, 1.5]);

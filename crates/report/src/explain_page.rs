@@ -245,7 +245,7 @@ fn spans(explanation: &Explanation, entries: &[Entry], to: f64) -> Vec<Span> {
     }
     close(&mut waits, "wait", to);
     close(&mut full, "window", to);
-    // A wait goes on where data was given in between at the same time.
+    // A wait continues if data was assigned in between at the same time.
     spans.dedup_by(|later, earlier| {
         let same = earlier.kind == later.kind && earlier.to == later.from;
         if same {

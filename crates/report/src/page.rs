@@ -201,7 +201,7 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
         let (group, name) = metric.page;
         Column { group, name, unit: "", text: Box::new(move |s: &Summary| metric.shown(s.metrics[i], "–")) }
     });
-    // What is judged comes first.
+    // The ranking value comes first.
     let (delays, others): (Vec<_>, Vec<_>) = metrics.partition(|c| c.group == DELAYS);
     all.splice(0..0, delays);
     all.extend(others);

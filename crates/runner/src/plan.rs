@@ -77,7 +77,7 @@ impl Source {
     pub fn files(&self, registry: &Registry) -> Vec<PathBuf> {
         let traces = Traces::new(self.folder.as_deref());
         let scenario = self.document.scenario(registry, &Variant::AsWritten);
-        // What is wrong with the scenario is told when it is run.
+        // Mistakes in the scenario are reported when it is run.
         let names = scenario.as_ref().map(Scenario::trace_files).unwrap_or_default();
         own_file(&self.argument).into_iter().chain(names.into_iter().map(|name| traces.place(name))).collect()
     }

@@ -39,7 +39,8 @@ impl Interface {
     /// If `ip` fails.
     pub fn configure(&self) -> io::Result<()> {
         let Interface { name, ours, machines, .. } = self;
-        // Without duplicate address detection: there is nobody else, and an address is not usable while that goes on.
+        // Without duplicate address detection: there is no other host, and an address is not usable during the
+        // detection.
         let nodad = if ours.is_ipv6() { " nodad" } else { "" };
         ip(&format!("address add {machines} peer {ours} dev {name}{nodad}"))?;
         if let IpAddr::V6(address) = machines {

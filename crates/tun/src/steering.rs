@@ -59,7 +59,7 @@ pub(crate) struct Away {
 
 impl Drop for Away {
     fn drop(&mut self) {
-        // Where it may not have these any more, it keeps what it has.
+        // If the thread may not use these processors any more, it keeps its present ones.
         let _ = sched_setaffinity(None, &self.before);
     }
 }

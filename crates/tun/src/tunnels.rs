@@ -298,7 +298,7 @@ impl PacketIo for Tunnels {
             }
             None => false,
         };
-        // What was sent is the connection's to keep.
+        // The connection keeps the sent data.
         self.segment.payload = pathweave_wire::Payload::EMPTY;
         match taken {
             true => self.counters.sent += 1,

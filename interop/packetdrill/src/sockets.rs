@@ -33,7 +33,7 @@ impl Stack {
             _ => None,
         };
         if let Some(before) = before {
-            // It listens with other settings from now on.
+            // The socket listens with other settings from now on.
             self.endpoint.unlisten(before).ok();
         }
         let opened = self.endpoint.listen_and_accept(at, config, &settings.served(local));

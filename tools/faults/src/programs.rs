@@ -107,7 +107,7 @@ impl<'c> Programs<'c> {
             self.handles[end] = Some(handle);
             self.ends[end] = None;
         } else {
-            // What nobody asked for.
+            // A connection that no application has asked for.
             endpoint.abort(now, handle).ok();
         }
     }
@@ -129,7 +129,7 @@ impl<'c> Programs<'c> {
         };
         let calm = Some(self.case.calm);
         let times = [close, stalled, calm, app.next_write.filter(|_| !app.closed), app.next_read];
-        // What was due when they acted last was done then.
+        // Everything that was due when they last acted was done then.
         times.into_iter().flatten().filter(|t| *t > self.acted).min()
     }
 

@@ -111,7 +111,7 @@ fn run_once(case: &Case, shows: bool) -> Outcome {
     watch.step(&mut world, Instant::ZERO);
     while watch.fault.is_none() {
         let Programs { ends, handles, .. } = &world.driver.applications;
-        // What is on its way after the end of both changes nothing.
+        // Packets still on their way after the end of both change nothing.
         if ends.iter().all(Option::is_some) || (ends[0].is_some() && handles[1].is_none()) {
             break;
         }
@@ -128,7 +128,8 @@ fn run_once(case: &Case, shows: bool) -> Outcome {
         (_, Some(_)) => Ending::Closed,
         (_, None) => Ending::Open,
     });
-    // Who only waits for what a peer writes learns of its death by keep-alive, or never (RFC 9293 §3.8.4).
+    // An application that only waits for a peer's data learns of the peer's death by keep-alive, or never (RFC 9293
+    // §3.8.4).
     let waits = |end: usize| {
         let nothing_out = world.connection(end).is_some_and(|c| c.snapshot().sending.is_acked());
         endings[1 - end] != Ending::Open && case.configs[end].keep_alive.is_zero() && nothing_out

@@ -75,7 +75,7 @@ impl OverLinks for Failing {
         let time = (self.from_ms + self.for_ms + AFTERWARDS_MS) as f64 / 1e3;
         // Both send. A kernel that has nothing to send ends its direction at once, and then it joins no more.
         let amount = format!("--both --time {time}");
-        // What waits in a larger buffer would make the transfer longer by seconds.
+        // Data waiting in a larger buffer would make the transfer longer by seconds.
         let settings = format!("--scheduler {} --set send_buffer=1MiB", self.scheduler);
         let (engine, kernel) = commands(self.engine_is_client, &[true, true], &settings, &amount);
         let path = |(i, path): (usize, &Path)| {

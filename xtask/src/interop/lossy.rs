@@ -69,7 +69,7 @@ impl OverLinks for Lossy {
         let found = trial.run()?;
         rows::is_right(&found.client)?;
         let bytes = self.row.bytes;
-        // Of the engine and the kernel alike.
+        // For the engine and the kernel alike.
         if !found.server.ends_with(&format!("sent {bytes} bytes\n")) {
             return Err(format!("the server: {}", found.server.lines().last().unwrap_or_default()));
         }

@@ -76,7 +76,7 @@ fn render(
 ) {
     let mut at = part.start;
     for (index, Function { body, edits }) in functions.iter().enumerate() {
-        // What lies inside another function has been written with it.
+        // A function inside another one has been written with it.
         if body.start < at {
             continue;
         }

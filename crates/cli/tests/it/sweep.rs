@@ -247,7 +247,7 @@ fn reproductions_have_verdicts_figures_and_lines() {
     assert!(document.contains("![small](paper-fig1-1.svg)") && document.ends_with("## Not reproduced\n"), "{document}");
     let svg = read(folder.join("out/paper-fig1-1.svg"));
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("<circle"));
-    // A second time nothing is run, and a wrong name is told.
+    // A second time nothing is run, and a wrong name is an error.
     let again = fs::metadata(folder.join("out/paper/fig1/runs-1-of-1.jsonl")).and_then(|m| m.modified());
     assert!(reproduce("paper").status.success());
     assert_eq!(read(folder.join("out/reproduction.md")), document);
@@ -309,7 +309,7 @@ fn the_arena_compares_each_competitor_with_a_flow_on_its_own_path() {
     let table = text.split("Competitors beside coupled controllers").nth(1).expect("a controller is coupled");
     let row = table.lines().find(|line| line.starts_with("single:path=0")).expect("it is in the table");
     let [_, controller, flows, mean, least] = row.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{row}") };
-    // The flow on its path has what it has, and the other one, which is alone, more than beside a flow.
+    // The flow beside the connection is unchanged, and the other one, which is alone, has more than beside a flow.
     assert_eq!((controller, flows, least), ("lia", "2", "1.000"), "{text}");
     assert!(mean.parse::<f64>().is_ok_and(|mean| mean > 1.05), "{text}");
 }

@@ -326,7 +326,7 @@ pub fn map(axes: &Axes<'_>, cells: &[Vec<Option<Cell>>]) -> (String, f64) {
             out.push('\n');
         }
     }
-    // As many of the values below as have room.
+    // As many of the values as there is room for below the axis.
     let longest = axes.x.1.iter().map(|v| cut(v, 8).chars().count()).max().unwrap_or(1);
     let every = ((7.5 * longest as f64 + 6.0) / width) as usize + 1;
     for (c, value) in axes.x.1.iter().enumerate().step_by(every) {

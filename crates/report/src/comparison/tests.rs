@@ -389,7 +389,7 @@ fn streams_that_are_not_bound_by_capacity_are_judged_by_delay() {
     let c = of(&results);
     assert_eq!(names(&c), ["weave", "tcp-path0", "linux"]);
     assert!(told(&c).starts_with("linux does not deliver what is offered in every run. weave is "), "{}", told(&c));
-    // If nobody delivers what is offered, the network is the limit.
+    // If no scheduler delivers what is offered, the network is the limit.
     results.iter_mut().for_each(|r| r.metrics.undelivered_messages = Some(500));
     let c = of(&results);
     assert_eq!(c.judged, Judged::Goodput);

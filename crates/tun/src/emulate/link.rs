@@ -164,7 +164,8 @@ pub fn forward(
             let (carried, sample) = (&mut report.paths[path][way], report.series.now(path, way));
             match event {
                 NetEvent::Delivered { tap, mut packet, .. } => {
-                    // A copy that is still on its way has the same bytes: what is changed is changed for both, as by a link before.
+                    // A copy that is still on its way has the same bytes, so a change applies to both, as if an earlier
+                    // link had made it.
                     let Slot { packet: bytes, sent, .. } = &mut pool.slots[packet.tag as usize];
                     if tap.fate == Fate::Corrupted || packet.corrupted {
                         packet.corrupted = true;

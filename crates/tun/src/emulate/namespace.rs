@@ -69,7 +69,7 @@ impl Namespace {
         let (made, devices) = channel();
         let thread = std::thread::spawn(move || {
             let _ = made.send(enter(side, &paths, mtu));
-            // What it starts ends with this thread, so it stays as long as it may be asked.
+            // Commands end with this thread, so the thread stays while it may get requests.
             while let Ok((words, [input, output], answer)) = asked.recv() {
                 let _ = answer.send(Started::new(&words, input, output));
             }

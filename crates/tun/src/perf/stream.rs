@@ -253,7 +253,7 @@ mod tests {
         let mut sink = Sink::new(0, false);
         [0, 10, 250, 255].map(at).iter().for_each(|now| sink.take(*now, b"x"));
         assert_eq!(sink.longest_pause, Duration::from_millis(240));
-        // What follows the data does not count.
+        // Bytes behind the data do not count.
         let mut sink = Sink::new(2, false);
         for (ms, bytes) in [(0, "data"), (50, "data"), (900, "en")] {
             sink.take(at(ms), bytes.as_bytes());

@@ -31,7 +31,7 @@ impl Forwarding {
                         forwarding.set(&link.join("accept_ra"), "2")?;
                     }
                 }
-                // It writes that of every link, so each is put back.
+                // This setting changes that of every link, so each is restored.
                 for link in links.iter().filter(|link| !link.ends_with("all")) {
                     forwarding.remember(&link.join("forwarding"))?;
                 }

@@ -82,7 +82,7 @@ impl Machine {
                 Purpose::Connect(remote) => {
                     routes.filter(|r| r.leads_to(remote)).min_by_key(|r| (u8::MAX - r.prefix_bits, r.metric))
                 }
-                // The one that leads farthest. What is near has its routes in the main table.
+                // The route to the largest network. Nearby networks have their routes in the main table.
                 Purpose::Listen(_) => routes.filter(|r| r.is_ipv4 == is_ipv4).min_by_key(|r| (r.prefix_bits, r.metric)),
             };
             let Some(route) = route else { continue };
@@ -139,7 +139,7 @@ impl Netlink {
     /// Whether anything has changed since the last call.
     pub(super) fn has_news(&mut self) -> io::Result<bool> {
         let mut changed = false;
-        // What it is, is asked for: one way of reading it is enough, and lost news do no harm.
+        // The news are only a signal to ask for the whole state, so lost news do no harm.
         let mut buffer = [0_u8; 64];
         for _ in 0..BURST {
             match self.news.recv(&mut &mut buffer[..], 0) {
@@ -186,7 +186,7 @@ impl Netlink {
             let mut rest = &answers[..];
             // A message begins with its length, and the next one at a multiple of four bytes.
             while let Some(length) = rest.first_chunk().map(|n| u32::from_ne_bytes(*n) as usize).filter(|n| *n >= 16) {
-                // What this cannot read is newer than it, and no address or route that could be used.
+                // An unreadable message is of a newer kind, and neither an address nor a route that could be used.
                 match NetlinkMessage::<Message>::deserialize(rest).map(|message| message.payload) {
                     Ok(NetlinkPayload::Done(_)) => return Ok(()),
                     Ok(NetlinkPayload::Error(error)) => return Err(error.to_io()),

@@ -175,7 +175,7 @@ impl Case {
         if alone.first != alone.second {
             return alone.first < alone.second;
         }
-        // One difference between several seeds, of which the others have none, tells nothing.
+        // If only one of several seeds has a difference, nothing can be concluded.
         let tells = |d: &Differences| d.significant().unwrap_or(alone.seeds <= 1);
         let clear = |d: Differences| d.relative() > 0.01 && tells(&d);
         self.is_behind(a, b) && self.differences(a, b).is_some_and(clear)

@@ -132,7 +132,7 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
 fn run(scheduler: &str, seed: u64, kind: Kind, drawn: Drawn, habit: Habit, backup: bool) -> RunResult {
     let Drawn { status, level, noise, undelivered, gap, parts, .. } = drawn;
     let plain_tcp = plain_tcp_path(scheduler);
-    // What all schedulers share with a seed, and what is this run's own.
+    // A part that all schedulers share with a seed, and a part of this run alone.
     let level = LEVELS[level] + seed as f64 * 0.5 + noise as f64 * 0.4;
     let dark = habit.dark || status == Status::Failed;
     let goodput_mbps = if dark { 0.0 } else { level };
