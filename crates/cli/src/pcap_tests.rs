@@ -88,8 +88,8 @@ fn a_capture_has_one_link_type_and_each_frame_is_of_it() {
     }
 }
 
-/// The capture has both directions in order of time, each of the sender's packets at the time when it leaves, and all
-/// data.
+/// The capture has the packets of both directions in order of time. Each of the sender's packets has the time at which
+/// it leaves, and no data is missing.
 #[test]
 fn it_is_what_the_sender_sees() {
     for (direction, sender) in [("upload", 1), ("download", 2)] {
