@@ -236,7 +236,9 @@ except pathweave.Interrupted as stopped:
 
 
 def test_ctrl_c_keeps_what_is_finished_and_says_everywhere_what_is_missing(tmp_path):
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(tmp_path)], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("kept ")
 

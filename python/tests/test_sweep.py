@@ -80,7 +80,7 @@ def test_rows_are_the_commands(here, command, tmp_path, plan):
 def test_claims_are_decided(here, command, tmp_path, plan):
     [claim] = here.claims()
     assert (claim["claim_id"], claim["verdict"]) == ("more", "holds")
-    assert "holds  more" in here.table()
+    assert "holds      more: More buffer is more goodput" in here.table()
     assert "<!doctype html>" in here.to_html(tmp_path / "page.html").read_text()
 
 

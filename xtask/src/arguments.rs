@@ -121,7 +121,7 @@ pub(crate) enum Chore {
     /// Change a machine's addresses while `pathweave perf --auto` sends and receives (root, 90 s)
     Uplinks,
     /// Compare data segments per second of processor time with ns-3, which is installed first
-    Peers,
+    Peers(Bless),
     /// Let tshark check captures of all built-in scenarios
     Captures,
     /// Run all built-in scenarios and schedulers, 20 seeds, with segments that travel as bytes

@@ -5,10 +5,10 @@
 //! ask it for a decision and report events to it. The mean is over both. The maximum is of decisions alone. The numbers
 //! are the same in every run of one build.
 
-use crate::run::{COUNTED, capture, cargo, in_parallel, root, run, target};
+use crate::run::{benchmark, capture, cargo, in_parallel, root, run, target};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// The most instructions of any decision on two subflows.
@@ -73,7 +73,7 @@ pub(crate) fn write() -> Result<(), String> {
 }
 
 fn count() -> Result<Counts, String> {
-    let program = program()?;
+    let program = benchmark("decisions")?;
     let names = capture(&mut Command::new(&program))?;
     let names = String::from_utf8_lossy(&names);
     let works: Vec<(&str, &str)> = names.lines().filter_map(|line| line.split_once(' ')).collect();
@@ -89,19 +89,6 @@ fn count() -> Result<Counts, String> {
         }
     }
     Ok(counts)
-}
-
-/// Builds the counted program and returns its path.
-fn program() -> Result<PathBuf, String> {
-    let build = format!("bench --quiet {COUNTED} --bench decisions --no-run --message-format=json");
-    let messages = capture(&mut cargo(&build))?;
-    let messages = String::from_utf8_lossy(&messages);
-    let mut found = messages.lines().filter_map(|line| {
-        let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        let ours = message["target"]["name"] == "decisions";
-        message["executable"].as_str().filter(|_| ours).map(PathBuf::from)
-    });
-    found.next().ok_or_else(|| "Cargo did not build the benchmark decisions".into())
 }
 
 fn cost(program: &Path, name: &str, connection: &str) -> Result<Cost, String> {

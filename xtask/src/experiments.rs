@@ -10,8 +10,25 @@ use std::time::Duration;
 
 /// The experiments that the smoke test reproduces.
 const SMOKE: [&str; 3] = ["cp/fig5", "dpsaf/fig12", "rems/table8"];
-/// The plan that is killed, resumed and split.
-const PLAN: &str = "experiments/cp/fig5.toml";
+/// The plan that is killed, resumed and split: 90 short runs.
+const PLAN: &str = r#"
+format = 1
+name = "interrupted"
+scenarios = ["cp-asymmetric"]
+schedulers = ["minrtt", "linux", "blest", "cp"]
+seeds = 5
+set = { duration = "20s" }
+
+[[parameter]]
+name = "buffer"
+label = "receive buffer, KB"
+values = [40, 100, 400]
+set = { "connection.receive_buffer" = "{}KB" }
+
+[[figure]]
+title = "Goodput over the buffer"
+x = "buffer"
+"#;
 /// Lines after which the sweep is killed.
 const LINES: usize = 20;
 /// Longest time until these lines are written, in hundredths of a second.
@@ -40,12 +57,14 @@ pub(crate) fn smoke() -> Result<(), String> {
     if pictures < SMOKE.len() {
         return Err(format!("{pictures} figures of {} experiments", SMOKE.len()));
     }
+    let plan = folder.join("interrupted.toml");
+    fs::write(&plan, PLAN).map_err(|e| format!("{}: {e}", plan.display()))?;
     let [whole, killed, shards] = ["whole", "killed", "shards"].map(|name| folder.join(name));
-    sweep(&whole, &[])?;
-    kill(&killed)?;
-    sweep(&killed, &["--resume"])?;
-    sweep(&shards, &["--shard", "2/2", "--jobs", "1"])?;
-    sweep(&shards, &["--shard", "1/2"])?;
+    sweep(&plan, &whole, &[])?;
+    kill(&plan, &killed)?;
+    sweep(&plan, &killed, &["--resume"])?;
+    sweep(&plan, &shards, &["--shard", "2/2", "--jobs", "1"])?;
+    sweep(&plan, &shards, &["--shard", "1/2"])?;
     let expected = read(&whole.join("runs.jsonl"))?;
     for other in [&killed, &shards] {
         if read(&other.join("runs.jsonl"))? != expected {
@@ -55,16 +74,16 @@ pub(crate) fn smoke() -> Result<(), String> {
     page::check(&whole.join("page.html"))
 }
 
-fn sweep(out: &Path, more: &[&str]) -> Result<(), String> {
+fn sweep(plan: &Path, out: &Path, more: &[&str]) -> Result<(), String> {
     let mut command = pathweave();
-    command.args(["sweep", PLAN, "--quick", "--out"]).arg(out).args(more);
+    command.arg("sweep").arg(plan).arg("--out").arg(out).args(more);
     run(command.current_dir(root()))
 }
 
 /// Starts a sweep and kills it when some of its runs are done.
-fn kill(out: &Path) -> Result<(), String> {
+fn kill(plan: &Path, out: &Path) -> Result<(), String> {
     let mut command = pathweave();
-    command.args(["sweep", PLAN, "--quick", "--jobs", "1", "--out"]).arg(out).current_dir(root());
+    command.arg("sweep").arg(plan).args(["--jobs", "1", "--out"]).arg(out).current_dir(root());
     let mut child = command.stdout(Stdio::null()).spawn().map_err(|e| format!("the sweep: {e}"))?;
     let seen = wait(&mut child, &out.join("runs-1-of-1.jsonl"));
     let _ = child.kill();

@@ -140,8 +140,8 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         Chore::Uplinks => {
             steps.step("uplinks", |_| uplinks::check());
         }
-        Chore::Peers => {
-            steps.step("peers", |_| peers::compare());
+        Chore::Peers(Bless { bless }) => {
+            steps.step("peers", |_| peers::compare(bless));
         }
         Chore::Captures => {
             steps.step("tshark", |_| setup::install(&[setup::TSHARK]));
@@ -238,7 +238,7 @@ const TEST_LIMIT: Duration = Duration::from_secs(70 * 60);
 ///
 /// Cargo compiles shared crates again if another selection of packages needs other features of them. So there are few
 /// selections: the whole workspace with all features in the profile dev, [`results::build`] in release, and
-/// [`run::COUNTED`] for what Callgrind counts.
+/// [`run::benchmark`] for what Callgrind counts.
 fn test(steps: &mut Steps, no_install: bool) {
     watchdog::end_after(TEST_LIMIT);
     if !steps.step("what the checks need", |_| setup::install_all(&tools(), !no_install)) {

@@ -30,8 +30,8 @@ pub(crate) fn check(counts: &mut Counts) -> Result<(), String> {
     }
 }
 
-/// Builds the program and its tests from the last commit of this repository, which Cargo takes from a clone. They are
-/// not run again, because only the source of Pathweave differs.
+/// Checks that Cargo finds all that the crate needs in a clone of the last commit of this repository. The crate is not
+/// compiled again, because only the source of Pathweave differs.
 fn from_git() -> Result<(), String> {
     let (folder, clone) = (target().join("new-scheduler-git"), target().join("new-scheduler-clone"));
     for old in [&folder, &clone] {
@@ -44,7 +44,7 @@ fn from_git() -> Result<(), String> {
     run(results::pathweave().args(command.split(' ')).arg(&folder).args(["--git", &url, "--rev", revision.trim()]))?;
     // The versions that are there already, so that nothing is downloaded but the clone.
     std::fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).map_err(|e| format!("Cargo.lock: {e}"))?;
-    run(&mut inside(&folder, "check --bins --tests"))
+    capture(&mut inside(&folder, "tree")).map(drop)
 }
 
 /// Cargo in the new crate, with the target folder of this repository.

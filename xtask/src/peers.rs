@@ -4,7 +4,8 @@
 //! /proc/self/stat, which has the same numbers in hundredths. The rounds alternate, so that other work on the machine
 //! slows both.
 
-use crate::run::{capture, cargo, program, run, target};
+use crate::results::put;
+use crate::run::{capture, cargo, program, root, run, target};
 use crate::setup;
 
 /// Rounds, and simulated seconds of each run.
@@ -15,27 +16,33 @@ const REPEATED: &str = "3";
 
 const LIBRARIES: &str = "core internet network point-to-point applications traffic-control";
 
-/// Builds both, runs them and prints the ratios.
+/// The ratios of an earlier run: one line for each work, its name, engine and network, and the whole simulator.
+const RATIOS: &str = "benches/peers/ratios.txt";
+
+/// Builds both, runs them and prints the ratios beside those of the committed run, or commits them.
 ///
 /// # Errors
 /// If something cannot be built or run.
-pub(crate) fn compare() -> Result<(), String> {
+pub(crate) fn compare(bless: bool) -> Result<(), String> {
+    let earlier = std::fs::read_to_string(root().join(RATIOS)).unwrap_or_default();
+    let mut lines =
+        String::from("# ns-3 = 1: the work, engine and network, whole simulator; `cargo xtask peers --bless`\n");
     setup::install(&setup::NS3)?;
     let ns3 = target().join("ns3");
     let libraries: String = LIBRARIES.split(' ').map(|name| format!(" -lns3-{name}")).collect();
     let compile = format!("-O3 -DNDEBUG -std=c++17 -o {} benches/peers/ns3.cc{libraries}", ns3.display());
     run(&mut program("g++", &compile))?;
     run(&mut cargo("build --profile fast --package pathweave-benches --example flow"))?;
-    run(&mut cargo("build --profile fast --package pathweave-lab --example simulator"))?;
+    run(&mut cargo("build --profile fast --package pathweave-simulator"))?;
     for (name, flows, work) in [("one TCP flow", "1", "tcp"), ("two flows, two subflows", "2", "mptcp")] {
         let mut ratios = [Vec::new(), Vec::new()];
         println!("{name}: ns-3, engine and network, whole simulator; data segments per CPU second");
         for _ in 0..ROUNDS {
             let peer = rate_of_ns3(&capture(&mut program(&ns3.display().to_string(), &format!("{flows} {SECONDS}")))?)?;
             let mut ours = [0.0; 2];
-            for (rate, example) in ours.iter_mut().zip(["flow", "simulator"]) {
-                let example = target().join("fast/examples").join(example).display().to_string();
-                *rate = rate_of_ours(&capture(&mut program(&example, &format!("{work} {SECONDS} {REPEATED}")))?)?;
+            for (rate, path) in ours.iter_mut().zip(["fast/examples/flow", "fast/simulator"]) {
+                let path = target().join(path).display().to_string();
+                *rate = rate_of_ours(&capture(&mut program(&path, &format!("{work} {SECONDS} {REPEATED}")))?)?;
             }
             println!("{peer:>10.0} {:>10.0} {:>10.0}", ours[0], ours[1]);
             for (list, rate) in ratios.iter_mut().zip(ours) {
@@ -44,8 +51,12 @@ pub(crate) fn compare() -> Result<(), String> {
         }
         let [engine, simulator] = ratios.map(median);
         println!("median of the ratios: {engine:.1} engine and network, {simulator:.1} whole simulator");
+        if let Some(before) = earlier.lines().find(|line| line.split(' ').next() == Some(work)) {
+            println!("earlier, in {RATIOS}: {before}");
+        }
+        lines += &format!("{work} {engine:.1} {simulator:.1}\n");
     }
-    Ok(())
+    if bless { put(RATIOS, lines.as_bytes()) } else { Ok(()) }
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

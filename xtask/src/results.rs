@@ -31,14 +31,14 @@ pub(crate) fn text(command: &mut Command) -> Result<String, String> {
     Ok(text.lines().map(|line| format!("{}\n", line.trim_end())).collect())
 }
 
-/// Builds every program that the checks run in release: the command, the digests, the gates, the faults and the proxy.
-/// They are built together, because Cargo would otherwise build shared crates again for each.
+/// Builds every program that the checks run in release: the command, the digests, the gates, the faults, the counted
+/// simulator and the proxy. They are built together, because Cargo would otherwise build shared crates again for each.
 ///
 /// # Errors
 /// If one does not build.
 pub(crate) fn build() -> Result<(), String> {
-    let packages = ["pathweave", "pathweave-digests", "pathweave-gates", "pathweave-faults", "pathweave-tun"]
-        .map(|name| format!("--package {name} "));
+    let packages =
+        ["", "-digests", "-gates", "-faults", "-simulator", "-tun"].map(|name| format!("--package pathweave{name} "));
     run(&mut cargo(&format!("build --release {} --bins --example proxy --features pathweave/tun", packages.concat())))
 }
 

@@ -10,7 +10,23 @@ use std::thread::available_parallelism;
 
 /// The packages whose programs Callgrind counts, always selected together: if each were selected alone, Cargo would
 /// build what they share again.
-pub(crate) const COUNTED: &str = "--package pathweave-benches --package pathweave-algorithms";
+const COUNTED: &str = "--package pathweave-benches --package pathweave-algorithms";
+
+/// Builds a program that Callgrind counts and returns its path.
+///
+/// # Errors
+/// If it does not build.
+pub(crate) fn benchmark(name: &str) -> Result<PathBuf, String> {
+    let build = format!("bench --quiet {COUNTED} --bench {name} --no-run --message-format=json");
+    let messages = capture(&mut cargo(&build))?;
+    let messages = String::from_utf8_lossy(&messages);
+    let mut found = messages.lines().filter_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let ours = message["target"]["name"] == name;
+        message["executable"].as_str().filter(|_| ours).map(PathBuf::from)
+    });
+    found.next().ok_or_else(|| format!("Cargo did not build the benchmark {name}"))
+}
 
 /// The repository.
 pub(crate) fn root() -> &'static Path {

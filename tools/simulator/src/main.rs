@@ -1,0 +1,73 @@
+//! Bulk transfers in the whole simulator, which adds a scenario, metrics, and the digest of every packet to engine and network.
+//!
+//! `simulator WORK [SECONDS] [TIMES]` runs one of the works so many times and prints the data segments that arrived and the
+//! processor time. Without arguments it prints the names of the works. `tcp` and `mptcp` are the works of the example `flow` in
+//! `pathweave-benches`.
+
+use pathweave_algorithms::Registry;
+use pathweave_lab::scenario::{Document, NoFiles, Variant};
+use pathweave_lab::sim::Simulation;
+use pathweave_units::Instant;
+
+/// Simulated seconds of each run.
+const SECONDS: &str = "100";
+
+/// A scenario's connections over one or two equal paths.
+struct Work {
+    name: &'static str,
+    paths: usize,
+    scheduler: &'static str,
+    connections: u32,
+}
+
+const WORKS: [Work; 4] = [
+    Work { name: "tcp", paths: 1, scheduler: "minrtt", connections: 1 },
+    Work { name: "mptcp", paths: 2, scheduler: "minrtt", connections: 1 },
+    Work { name: "weave", paths: 2, scheduler: "weave", connections: 1 },
+    Work { name: "twenty", paths: 2, scheduler: "minrtt", connections: 20 },
+];
+
+impl Work {
+    fn scenario(&self, seconds: &str) -> String {
+        let Self { name, paths, scheduler, connections } = self;
+        let path = "[[path]]\nrate = \"100Mbps\"\ndelay = \"10ms\"\nqueue = \"100packets\"\n".repeat(*paths);
+        let mptcp = *paths > 1;
+        format!(
+            "format = 1\nname = \"{name}\"\nduration = \"{seconds}s\"\n{path}[[connection]]\nmptcp = {mptcp}\n\
+             scheduler = \"{scheduler}\"\ncongestion = \"reno\"\ncount = {connections}\n"
+        )
+    }
+}
+
+/// Processor time of this process so far, in seconds.
+fn cpu_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // Fields count from after the program's name, which may hold anything: utime and stime are numbers 14 and 15 of proc(5).
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    Some((fields.next()?.parse::<f64>().ok()? + fields.next()?.parse::<f64>().ok()?) / 100.0)
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some(name) = arguments.first() else {
+        return WORKS.iter().for_each(|work| println!("{}", work.name));
+    };
+    let work = WORKS.iter().find(|work| work.name == name).unwrap_or_else(|| panic!("there is no work {name}"));
+    let seconds = arguments.get(1).map_or(SECONDS, String::as_str);
+    let times: u32 = arguments.get(2).map_or(Ok(1), |text| text.parse()).unwrap_or_else(|e| panic!("TIMES: {e}"));
+    let registry = Registry::builtin();
+    let document = Document::parse(name, &work.scenario(seconds)).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = document.scenario(&registry, &Variant::AsWritten).unwrap_or_else(|e| panic!("{e}"));
+    let before = cpu_seconds();
+    let mut segments = 0;
+    for _ in 0..times {
+        let mut simulation = Simulation::new(&scenario, 1, &registry, &NoFiles).unwrap_or_else(|e| panic!("{e}"));
+        simulation.run_until(Instant::FAR_FUTURE);
+        segments += simulation.data_segments_received();
+    }
+    print!("{segments} segments");
+    if let (Some(before), Some(after)) = (before, cpu_seconds()) {
+        print!(", {:.2} CPU s, {:.0} segments per CPU s", after - before, segments as f64 / (after - before));
+    }
+    println!();
+}
