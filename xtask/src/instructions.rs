@@ -20,7 +20,7 @@ const PROGRAMS: &[Program] = &[
         rise: 0.02,
     },
     Program { name: "pathweave-benches", built: Built::Benchmark("hostile"), counts: [500, 1_500], rise: 0.10 },
-    // COUNT is simulated seconds; what is counted is data segments.
+    // COUNT is a number of simulated seconds. The instructions are those of a data segment.
     Program { name: "simulator", built: Built::Release, counts: [2, 6], rise: 0.02 },
 ];
 
@@ -28,11 +28,11 @@ const PROGRAMS: &[Program] = &[
 const HOSTILE: f64 = 5.0;
 
 struct Program {
-    /// What stands before the names of its works in the baselines.
+    /// The first word of its lines in the baselines, before the name of a work.
     name: &'static str,
     built: Built,
     counts: [u64; 2],
-    /// Counting more instructions than the baseline by this share is a regression.
+    /// Relative rise over the baseline that counts as a regression.
     rise: f64,
 }
 
@@ -60,7 +60,7 @@ struct Count {
     rise: f64,
 }
 
-/// Each work of each program, as `program work`.
+/// The counts by work, named `program work`.
 type Counts = BTreeMap<String, Count>;
 /// The committed instructions of each work.
 type Baseline = BTreeMap<String, f64>;
