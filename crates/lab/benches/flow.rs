@@ -1,9 +1,9 @@
-//! 100 simulated seconds of one Reno flow over 100 Mbit/s, 10 ms and a queue of 100 packets, and of a Multipath TCP connection
-//! over two such paths.
+//! 100 simulated seconds of one Reno flow over 100 Mbit/s, 10 ms and a queue of 100 packets, and of a Multipath TCP
+//! connection over two such paths.
 //!
-//! Beside criterion's times each prints data segments per second of processor time. The segments are those of the sender's own
-//! counters, repeated ones included; the time is this process's in `/proc/self/stat` (user and system), which other programs on
-//! the machine hardly change.
+//! Beside criterion's times, each prints data segments per second of processor time. The segments are those of the
+//! sender's counters, retransmissions included. The time is this process's in `/proc/self/stat` (user and system),
+//! which hardly depends on other programs.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use pathweave_algorithms::Registry;

@@ -1,16 +1,16 @@
-//! One run: a pure function of a scenario file, a variant, a seed and the files it names.
+//! Makes one run: a pure function of a scenario file, a variant, a seed and the files that the scenario names.
 
 use crate::results::{Manifest, PathInfo, RunResult, SCHEMA_VERSION};
 use crate::scenario::{Document, Files, PathMode, Scenario, ScenarioError, Variant};
 use crate::sim::{BuildError, Simulation};
 use pathweave_algorithms::Registry;
 
-/// Why a run could not start.
+/// The reason why a run could not start.
 #[derive(Clone, Debug)]
 pub enum RunError {
-    /// The scenario is wrong.
+    /// The scenario has a mistake.
     Scenario(Box<ScenarioError>),
-    /// A file that it names is missing or wrong.
+    /// A file that the scenario names is missing or wrong.
     Build(BuildError),
 }
 
@@ -39,11 +39,11 @@ pub fn run(
     run_watched(document, variant, seed, registry, files, |_| {})
 }
 
-/// Does as [`run`], after `watch` has been given the simulation to look at: to take a capture, say. The result does not
-/// depend on it.
+/// Like [`run`], but first gives the simulation to `watch`, for example to take a capture. The result does not depend
+/// on `watch`.
 ///
 /// # Errors
-/// As [`run`].
+/// As for [`run`].
 pub fn run_watched(
     document: &Document,
     variant: &Variant,

@@ -1,10 +1,10 @@
-//! Cases drawn from a seed.
+//! Draws cases from a seed.
 
 use core::fmt::Write as _;
 use pathweave_algorithms::Registry;
 use pathweave_units::random::Random;
 
-/// What a case is for.
+/// Purpose of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One of two paths goes dark once and comes back.
@@ -13,16 +13,16 @@ pub enum Kind {
     Each,
     /// Both paths go dark and stay so.
     All,
-    /// As `One`, with failure detection `linux`.
+    /// Like `One`, with failure detection `linux`.
     Linux,
-    /// As `One`, with SACK and counted duplicates for recovery (RFC 6675).
+    /// Like `One`, with SACK and counted duplicates for recovery (RFC 6675).
     Sack,
-    /// As `One`, with recovery `newreno` (RFC 6582).
+    /// Like `One`, with recovery `newreno` (RFC 6582).
     NewReno,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Kind; 6] = [Kind::One, Kind::Each, Kind::All, Kind::Linux, Kind::Sack, Kind::NewReno];
 
     fn name(self) -> &'static str {
@@ -40,33 +40,33 @@ impl Kind {
 /// A path's outage, milliseconds from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dark {
-    /// From.
+    /// Begin of the outage.
     pub from_ms: u64,
-    /// Until; for ever where it is beyond the run.
+    /// End of the outage, which may be after the run's end.
     pub until_ms: u64,
-    /// `both`, or only the way `up` from the client or `down` to it.
+    /// `both`, or only one direction: `up` from the client or `down` to it.
     pub direction: &'static str,
 }
 
 /// One path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathCase {
-    /// kbit/s.
+    /// Rate, kbit/s.
     pub rate_kbps: u64,
-    /// One way, milliseconds.
+    /// One-way delay, milliseconds.
     pub delay_ms: u64,
-    /// Packets that wait at most.
+    /// Size of the queue, packets.
     pub queue: u64,
-    /// When it is dark.
+    /// The path's outage, if it has one.
     pub dark: Option<Dark>,
 }
 
-/// A network, a transfer over it, and what goes dark when.
+/// A network, a transfer over it, and the outages of its paths.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it is for.
+    /// Purpose of the case.
     pub kind: Kind,
-    /// Of the run.
+    /// Seed of the run.
     pub seed: u64,
     /// The paths; the connection starts on the first.
     pub paths: Vec<PathCase>,
@@ -76,10 +76,10 @@ pub struct Case {
     receive_buffer: u64,
 }
 
-/// A path that is dark for ever.
+/// Number of milliseconds that stands for the end of a permanent outage.
 const NEVER_MS: u64 = 10_000_000;
 
-/// A whole number from `from` (included) to `to` (excluded), each power of two as likely as the others.
+/// A random whole number from `from` (included) to `to` (excluded), with each power of two equally likely.
 fn log_uniform(random: &mut Random, from: f64, to: f64) -> u64 {
     (from * libm::exp2(random.unit() * libm::log2(to / from))) as u64
 }
@@ -143,7 +143,7 @@ impl Case {
         }
     }
 
-    /// The stream's length, bytes.
+    /// Length of the stream, bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -153,7 +153,7 @@ impl Case {
         self.download
     }
 
-    /// The text of its scenario file.
+    /// The text of the case's scenario file.
     pub fn scenario_text(&self, scheduler: &str, registry: &Registry) -> String {
         let mut t = format!("format = 1\nname = \"gate-{}\"\nduration = \"3000s\"\n", self.kind.name());
         for (i, p) in self.paths.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! From a document to a scenario that is ready to run: connections, and what a scheduler entry changes in them.
+//! Reads the connections of a document and the changes that a scheduler entry makes to them.
 
 use super::data::{Algorithm, Connection, Direction, EndsWith, HostModel, PathMode, Scenario, TraceStart, Workload};
 use super::document::{Document, Entry, Value};
@@ -14,20 +14,20 @@ use pathweave_proto::config::{ConnectionConfig, PathMtuDiscovery, ReceiveBuffer,
 use pathweave_proto::parameter::ParameterError;
 use pathweave_units::Duration;
 
-/// Which run of a scenario.
+/// A variant of a scenario to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// Every connection with the scheduler that the file gives it.
+    /// Every connection has the scheduler that the file names.
     AsWritten,
-    /// Every measured MPTCP connection with this scheduler.
+    /// Every measured MPTCP connection has this scheduler.
     Scheduler(SchedulerSpec),
-    /// Every measured connection as plain TCP on this one of its paths (on its last if it has fewer), with its own
-    /// controller and buffers: the baseline `tcp-path0`, `tcp-path1`, ...
+    /// Every measured connection is plain TCP on this one of its paths (on its last if it has fewer), with its own
+    /// controller and buffers. This is the baseline `tcp-path0`, `tcp-path1`, ...
     PlainTcp(usize),
 }
 
 impl Variant {
-    /// The name of its results.
+    /// The variant's name in results.
     pub fn label(&self) -> String {
         match self {
             Variant::AsWritten => "as-written".into(),
@@ -37,7 +37,7 @@ impl Variant {
     }
 }
 
-/// The time limit of scenarios in which every measured connection ends by itself.
+/// Time limit of scenarios in which every measured connection ends by itself.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// A connection with all defaults.
@@ -122,7 +122,7 @@ impl Document {
     }
 }
 
-/// A token bucket smaller than a full packet would drop all full packets.
+/// Checks that token buckets hold a full packet. Smaller ones would drop all full packets.
 fn check_bursts(reader: Reader<'_>, top: &[Entry], scenario: &Scenario) -> Result<(), ScenarioError> {
     for (i, connection) in scenario.connections.iter().enumerate() {
         let links = |path: &usize| scenario.paths[*path].up.iter().chain(&scenario.paths[*path].down);
@@ -161,7 +161,7 @@ fn check_bursts(reader: Reader<'_>, top: &[Entry], scenario: &Scenario) -> Resul
     Ok(())
 }
 
-/// Makes connections.
+/// Makes connections from tables.
 struct Maker<'a> {
     reader: Reader<'a>,
     registry: &'a Registry,
@@ -283,14 +283,14 @@ impl<'a> Maker<'a> {
         Ok(connections)
     }
 
-    /// How many connections a table stands for.
+    /// Number of connections that a table stands for.
     fn count(&self, table: &(&'a Value, &'a [Entry])) -> Result<u16, ScenarioError> {
         let entry = table.1.iter().find(|e| e.key == "count");
         entry.map_or(Ok(1), |entry| self.reader.read::<Count>("count", &entry.value))
     }
 
-    /// The settings of one connection, by rising precedence: the file's, its `[scheduler.NAME]`, the scheduler
-    /// entry's own.
+    /// Sets the settings of one connection, in the order of rising precedence: the file's, those of its
+    /// `[scheduler.NAME]`, the scheduler entry's own.
     fn settings(&self, table: &(&'a Value, &'a [Entry]), connection: &mut Connection) -> Result<(), ScenarioError> {
         let reader = self.reader;
         let mut measured = false;
@@ -392,14 +392,14 @@ fn ends(scenario: &Scenario, path: usize) -> (usize, usize) {
     (scenario.paths[path].client, scenario.paths[path].server)
 }
 
-/// The most connections of a scenario: each listens on a port of its own.
+/// Most connections of a scenario. Each listens on a port of its own.
 const MOST_CONNECTIONS: usize = 10_000;
 
-/// How many connections a table may stand for.
+/// The parser for the number of connections of a table.
 pub(crate) type Count = Whole<1, 1000, u16>;
 
-/// The connections of a table: `count` of them, and each as many as load a web page together. Where there are several, each has its
-/// name with a number.
+/// The connections of a table: `count` of them, times the number that load a web page together. If there are several,
+/// their names have numbers.
 fn several(connection: Connection, count: u16) -> Vec<Connection> {
     let of_page = match connection.workload {
         // A page that is named has its connections one by one.
@@ -418,7 +418,7 @@ fn several(connection: Connection, count: u16) -> Vec<Connection> {
     all
 }
 
-/// An error in an algorithm's text, at its place in the file.
+/// An error in an algorithm's text, at its position in the file.
 fn in_algorithm(reader: Reader<'_>, key: &str, value: &Value, error: ParameterError) -> ScenarioError {
     if error.name == key {
         let mut wrong = reader.wrong(key, value, error.allowed);

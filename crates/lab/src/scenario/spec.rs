@@ -9,22 +9,22 @@ use pathweave_algorithms::Registry;
 use pathweave_proto::congestion::ChosenController;
 use pathweave_proto::parameter::{ParameterError, Values};
 
-/// A scheduler of the registry with its parameters and with the settings of the connection that it overrides. Both are
-/// written alike; if a parameter and a setting have the same name, the parameter is meant.
+/// A scheduler of the registry with its parameters and the connection settings that it overrides. Both have the same
+/// form. If a parameter and a setting have the same name, the parameter is meant.
 /// A value that contains colons can only be written in a file's `[scheduler.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedulerSpec {
-    /// As written: the label of its results.
+    /// The text as written, which is the label of its results.
     pub text: String,
-    /// The scheduler's name and everything given.
+    /// The scheduler's name and all given parameters and settings.
     pub(crate) algorithm: Algorithm,
 }
 
 impl SchedulerSpec {
-    /// Splits an entry of `--schedulers`.
+    /// Reads an entry of `--schedulers`.
     ///
     /// # Errors
-    /// If it is not a name with `key=value` after colons.
+    /// If the text is not a name followed by `key=value` after colons.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         let text = text.trim();
         match AlgorithmParser::read(text) {
@@ -61,7 +61,7 @@ impl SchedulerSpec {
         split.settings.iter().try_for_each(|(key, value)| apply(&mut scratch, key, value).map_err(|e| self.error(e)))
     }
 
-    /// The names of the connection's settings that the entry has beside the scheduler's own parameters.
+    /// The names of the connection settings in the entry, without the scheduler's own parameters.
     ///
     /// # Errors
     /// If there is no such scheduler, or a name is neither a parameter nor a setting.
@@ -70,7 +70,7 @@ impl SchedulerSpec {
         Ok(split.settings.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// An error in this entry.
+    /// Makes an error about this entry.
     pub(crate) fn error(&self, ParameterError { name, value, allowed }: ParameterError) -> ScenarioError {
         error_in(&self.text, name, value, allowed)
     }
@@ -91,11 +91,11 @@ fn error_in(text: &str, key: String, value: String, allowed: String) -> Scenario
     }
 }
 
-/// What an algorithm's text holds.
+/// The parts of an algorithm's text.
 pub(crate) struct Split {
     /// The algorithm's own parameters.
     pub(crate) parameters: Vec<(String, String)>,
-    /// Settings of the connection.
+    /// The connection's settings.
     pub(crate) settings: Vec<(String, String)>,
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn can_override(key: &str) -> bool {
     key != "scheduler" && CONNECTION.iter().any(|s| s.key == key)
 }
 
-/// Tells a scheduler's parameters from settings of the connection, and checks the parameters.
+/// Separates a scheduler's parameters from the connection's settings, and checks the parameters.
 pub(crate) fn split(algorithm: &Algorithm, registry: &Registry) -> Result<Split, ParameterError> {
     let factory = registry.scheduler(&algorithm.name)?;
     let declared = factory.parameters();
@@ -120,14 +120,14 @@ pub(crate) fn split(algorithm: &Algorithm, registry: &Registry) -> Result<Split,
     Ok(Split { parameters, settings })
 }
 
-/// The chosen controller, its parameters checked.
+/// The chosen controller, with its parameters checked.
 pub(crate) fn controller(algorithm: &Algorithm, registry: &Registry) -> Result<ChosenController, ParameterError> {
     let chosen = registry.choose_controller(&algorithm.name, &algorithm.given)?;
     chosen.build()?;
     Ok(chosen)
 }
 
-/// Puts a setting of a connection in place.
+/// Sets a setting of a connection.
 pub(crate) fn apply(connection: &mut Connection, key: &str, value: &str) -> Result<(), ParameterError> {
     let setting = CONNECTION.iter().find(|s| s.key == key);
     let wrong = |allowed| ParameterError { name: key.to_owned(), value: value.to_owned(), allowed };

@@ -1,4 +1,4 @@
-//! UDP traffic beside the connections: what it is, and how a file's `[[traffic]]` is read.
+//! UDP traffic beside the connections, and the reading of a file's `[[traffic]]`.
 
 use super::data::{Direction, Path};
 use super::document::Entry;
@@ -10,26 +10,26 @@ use pathweave_units::{Bitrate, Duration};
 /// A source of UDP packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
-    /// Its name.
+    /// The source's name.
     pub name: String,
     /// Index of the path that its packets take.
     pub path: usize,
-    /// From the client to the server (upload) or back.
+    /// Direction of the packets: from the client to the server (upload) or back.
     pub direction: Direction,
-    /// When which packets are sent.
+    /// Times and sizes of the packets.
     pub pattern: TrafficPattern,
-    /// From this time on.
+    /// Time of the first packet at the earliest.
     pub start: Duration,
-    /// Up to this time; zero: to the end of the run.
+    /// Time of the end; zero means the end of the run.
     pub stop: Duration,
 }
 
-/// When UDP packets are sent. Sizes are bytes of UDP payload; 28 bytes of headers are added.
+/// Times at which UDP packets are sent. Sizes are bytes of UDP payload; 28 bytes of headers are added.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TrafficPattern {
     /// At even intervals.
     Constant {
-        /// Of the payload.
+        /// Rate of the payload.
         rate: Bitrate,
         /// Bytes of a packet's payload.
         packet: u16,
@@ -41,17 +41,17 @@ pub enum TrafficPattern {
         /// Bytes of a packet's payload.
         packet: u16,
     },
-    /// At even intervals while it is on, not at all while it is off.
+    /// At even intervals in on-periods, and never in off-periods.
     OnOff {
         /// Mean rate of the payload, pauses included.
         rate: Bitrate,
         /// Bytes of a packet's payload.
         packet: u16,
-        /// Mean length of a time in which it sends; Pareto distributed.
+        /// Mean length of an on-period; Pareto distributed.
         on: Duration,
-        /// Mean length of a pause; exponentially distributed.
+        /// Mean length of an off-period; exponentially distributed.
         off: Duration,
-        /// The Pareto distribution's shape, more than 1: the smaller, the more often it is on for very long.
+        /// The Pareto distribution's shape, more than 1. The smaller it is, the more very long on-periods there are.
         shape: f64,
     },
 }
@@ -63,7 +63,7 @@ pub(crate) fn default_traffic() -> Traffic {
     Traffic { name: String::new(), path: 0, direction: Direction::Upload, pattern, start, stop }
 }
 
-/// The tables `[[traffic]]`.
+/// Reads the tables `[[traffic]]`.
 pub(super) fn traffic(reader: Reader<'_>, top: &[Entry], paths: &[Path]) -> Result<Vec<Traffic>, ScenarioError> {
     let (mut all, mut taken): (Vec<Traffic>, Names) = Default::default();
     for table in reader.tables(top, "traffic")? {

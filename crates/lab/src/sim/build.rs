@@ -1,4 +1,4 @@
-//! From a scenario to a network, hosts and applications.
+//! Makes a network, hosts and applications from a scenario.
 
 use super::app::{App, Apps};
 use super::requests::{Page, Requests};
@@ -17,12 +17,12 @@ use pathweave_proto::{Endpoint, LocalAddress, Secrets};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 
-/// Why a scenario could not be built, for reasons that [`scenario::Document::scenario`] cannot check.
+/// A reason why a scenario could not be built that [`scenario::Document::scenario`] cannot check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
-    /// Where: a link's or connection's name.
+    /// Name of the link or connection.
     pub place: String,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
 }
 
@@ -52,7 +52,7 @@ fn port(i: usize) -> u16 {
 /// The first port of UDP traffic; only the digest shows it.
 const TRAFFIC_PORT: u16 = 50_000;
 
-/// The addresses of a path's two ends: 10.P.P.1 and .2, P the path's number from 1.
+/// The addresses of a path's two ends: 10.P.P.1 and .2, where P is the path's number from 1.
 pub(super) fn addresses(path: usize) -> (IpAddr, IpAddr) {
     let [high, low] = (path as u16 + 1).to_be_bytes();
     (IpAddr::V4(Ipv4Addr::new(10, high, low, 1)), IpAddr::V4(Ipv4Addr::new(10, high, low, 2)))
@@ -119,13 +119,14 @@ pub(super) fn build(
     Ok(World { network, endpoints, routes, host_of_node, apps, middleboxes, traffic: sources })
 }
 
-/// A path's way from the client, and the way back.
+/// A path's route from the client, and the route back.
 pub type Ways = (RouteId, RouteId);
 
-/// A scenario's links with their changes, and of each path the way from the client and the way back. Packets may be of any kind.
+/// Builds a scenario's links with their changes, and for each path the route from the client and the route back.
+/// Packets may be of any type.
 ///
 /// # Errors
-/// Where a trace cannot be read, or packets would take no time on a path.
+/// If a trace cannot be read, or if packets would take no time on a path.
 pub fn network<P: Packet + Clone>(
     scenario: &Scenario,
     seed: u64,
@@ -173,7 +174,7 @@ pub fn network<P: Packet + Clone>(
     Ok((network, ways))
 }
 
-/// When a connection starts. Every variant of a scenario has the same one for a seed.
+/// Start time of a connection. It depends on the seed and is the same in every variant of a scenario.
 fn start_of(connection: &scenario::Connection, seed: u64) -> Instant {
     let mut random = Random::substream(seed, &format!("start of {}", connection.name));
     let spread = connection.start_spread.as_nanos();
@@ -194,7 +195,7 @@ struct AppMaker<'a> {
 }
 
 impl AppMaker<'_> {
-    /// The applications of connection number `index`, the server's listening.
+    /// Makes the applications of connection number `index`, and lets the server listen.
     fn app(
         &mut self,
         connection: &scenario::Connection,
@@ -233,12 +234,12 @@ impl AppMaker<'_> {
 #[derive(Default)]
 struct Pages {
     list: Vec<Page>,
-    /// The page's name, where it has one.
+    /// Names of the pages; empty if a page has none.
     names: Vec<String>,
 }
 
 impl Pages {
-    /// What a connection asks for; `None` if it does not ask.
+    /// The requests of a connection; `None` if it does not load a page.
     fn requests(&mut self, connection: &scenario::Connection) -> Option<Requests> {
         let Workload::Web { objects, size, request, .. } = connection.workload else { return None };
         let named = self.names.iter().position(|name| !name.is_empty() && *name == connection.page);

@@ -1,4 +1,4 @@
-//! What a run measures, at the receiver of the measured connections.
+//! Measurements of a run, at the receivers of the measured connections.
 
 use super::app::{App, Apps};
 use super::totals::{Totals, path_of_subflow};
@@ -10,29 +10,29 @@ use pathweave_netsim::LinkStats;
 use pathweave_proto::{Connection, Endpoint};
 use pathweave_units::{Duration, Instant};
 
-/// Out-of-order data is sampled as the maximum of each such time (BLEST §III).
+/// Period of which each maximum of out-of-order data is a sample (BLEST §III).
 const SAMPLE: Duration = Duration::from_millis(10);
-/// Out-of-order data is also looked at once in each such time (DPSAF §IV).
+/// Time between two looks at the out-of-order data (DPSAF §IV).
 const LOOK: Duration = Duration::from_millis(100);
-/// Samples and series have at most this many entries; a longer run has coarser steps.
+/// Most entries of samples and series. A longer run has longer steps.
 const MAX_STEPS: u64 = 100_000;
 
-/// A finished run's numbers.
+/// The measurements of a finished run.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// How it ended.
+    /// End of the run.
     pub status: Status,
-    /// Why, where it did not complete.
+    /// The reason why it did not complete.
     pub reason: Option<String>,
-    /// Hash of all that a wire would show.
+    /// Hash of everything that a capture of all links would show.
     pub digest: String,
-    /// Numbers.
+    /// The metrics.
     pub metrics: Metrics,
-    /// Numbers over time.
+    /// Values over time.
     pub series: Series,
-    /// Every connection by itself.
+    /// Results of every connection.
     pub connections: Vec<ConnectionResult>,
-    /// The sources of UDP packets.
+    /// Results of the sources of UDP packets.
     pub traffic: Vec<TrafficResult>,
     /// Warnings about the scheduler.
     pub warnings: Vec<String>,
@@ -41,7 +41,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Warns about a scheduler that leaves the paths idle most of the time although it could send.
+    /// Adds a warning about a scheduler that leaves the paths idle most of the time although it could send.
     pub(super) fn warn_of_waiting(&mut self, idle_s: f64) {
         let all = self.metrics.time.total_s();
         if idle_s > all / 2.0 {
@@ -54,7 +54,7 @@ impl Measured {
     }
 }
 
-/// The largest value in each step of time, where a value holds until the next one.
+/// The largest value in each step of time. A value holds until the next one.
 #[derive(Debug)]
 struct MaxSteps {
     step: u64,
@@ -88,7 +88,7 @@ impl MaxSteps {
     }
 }
 
-/// The mean of a value that is looked at each [`LOOK`], from some time on. A value holds until the next one.
+/// The mean of a value at each multiple of [`LOOK`], from some time on. A value holds until the next one.
 #[derive(Debug)]
 struct Looks {
     from: Instant,
@@ -122,25 +122,25 @@ pub(super) struct Meter {
     measure_from: Instant,
     step: Duration,
     paths: usize,
-    /// What had been counted when the measured time began; nothing before it.
+    /// Totals at the start of the measured time; `None` before it.
     before: Option<Totals>,
     delivered_steps: Vec<u64>,
     path_steps: Vec<Vec<u64>>,
-    /// By connection of the scenario, and by subflow.
+    /// Data by connection of the scenario and by subflow.
     brought: Vec<Vec<Brought>>,
     out_of_order: MaxSteps,
     out_of_order_series: MaxSteps,
     out_of_order_looks: Looks,
     blocked_since: Option<Instant>,
     blocked: Duration,
-    /// The host last looked at, and the bytes that it has in order, out of order, and held back on subflows.
+    /// The host last looked at, and its bytes in order, out of order, and held back on subflows.
     last_seen: Option<(usize, u64, u64, u64)>,
-    /// How long each message was on its way.
+    /// Delays of messages.
     messages: Vec<Duration>,
     deliveries: Deliveries,
 }
 
-/// What a subflow of a measured connection has brought so far.
+/// Data that a subflow of a measured connection has delivered so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Brought {
     /// Data bytes that arrived on it first.
@@ -152,7 +152,7 @@ struct Brought {
 #[derive(Debug, Default)]
 struct Deliveries {
     last: Option<Instant>,
-    /// Intervals, their sum and the longest.
+    /// Number of intervals, their sum and the longest one.
     count: u64,
     sum: Duration,
     longest: Duration,
@@ -201,7 +201,7 @@ impl Meter {
         }
     }
 
-    /// The step of the series.
+    /// Length of a step of the series.
     pub(super) fn step(&self) -> Duration {
         self.step
     }
@@ -214,14 +214,14 @@ impl Meter {
         steps[i] += bytes;
     }
 
-    /// Time is about to go on to `next`: the measured time begins before anything that happens in it.
+    /// Called before time advances to `next`. Starts the measured time before anything happens in it.
     pub(super) fn go_on(&mut self, next: Instant, endpoints: &[Endpoint], apps: &Apps) {
         if self.before.is_none() && next >= self.measure_from {
             self.before = Some(Totals::of(endpoints, apps, self.paths));
         }
     }
 
-    /// A measured connection's reader got data.
+    /// Counts data that a measured connection's reader got.
     pub(super) fn delivered(&mut self, now: Instant, bytes: u64) {
         Self::add(&mut self.delivered_steps, now, self.step, bytes);
         if now >= self.measure_from {
@@ -229,14 +229,14 @@ impl Meter {
         }
     }
 
-    /// A measured connection's reader has the last byte of a message, or of an object, that is awaited since `since`.
+    /// Notes that a measured connection's reader has the last byte of a message or object, awaited since `since`.
     pub(super) fn message(&mut self, since: Instant, now: Instant) {
         if since >= self.measure_from {
             self.messages.push(now.since(since));
         }
     }
 
-    /// After something happened on a host: how much waits there for earlier data.
+    /// Called after each change on a host: notes how much data waits there for earlier data.
     pub(super) fn observe(&mut self, now: Instant, host: usize, endpoint: &Endpoint, apps: &Apps) {
         let (mut received, mut out_of_order, mut held) = (0, 0, 0);
         let mut seen = false;
@@ -269,7 +269,8 @@ impl Meter {
         }
     }
 
-    /// Counts new data of a measured connection, the scenario's number `index`, on the paths that it has come over.
+    /// Adds new data of a measured connection to the paths over which it arrived. `index` is the connection's index in
+    /// the scenario.
     fn note_arrivals(&mut self, now: Instant, index: usize, app: &App, connection: &Connection) {
         let seen = &mut self.brought[index];
         for (id, bytes) in connection.first_bytes() {
@@ -352,7 +353,7 @@ impl Meter {
     }
 }
 
-/// What one connection delivered, of which `bytes` within its measured time.
+/// The result of one connection, which delivered `bytes` within the measured time.
 fn connection_result(
     app: &App,
     end: Instant,

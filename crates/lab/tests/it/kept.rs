@@ -1,4 +1,5 @@
-//! Time is booked on what keeps the data: Nagle's rule, avoidance of silly windows, pacing; not on the scheduler.
+//! Time counts for the rule that holds data back (Nagle's rule, avoidance of silly windows, pacing), and not for the
+//! scheduler.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::TimeSpent;

@@ -1,4 +1,4 @@
-//! What becomes of connections whose segments middleboxes change: the one result that RFC 8684 §3.7 and §6 require for each.
+//! Connections through middleboxes: the one result that RFC 8684 §3.7 and §6 require for each.
 //!
 //! Applications write real bytes here, and every byte that is read is compared with what was written.
 
@@ -10,7 +10,7 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use transfer::{DIRECTIONS, Run, SIZE, Seen};
 
-/// Plain TCP on the first path, and nothing is lost or changed.
+/// Checks that plain TCP continues on the first path and nothing is lost or changed.
 #[track_caller]
 fn falls_back(connection: &str, middlebox: &str) {
     for direction in DIRECTIONS {
@@ -21,7 +21,7 @@ fn falls_back(connection: &str, middlebox: &str) {
     }
 }
 
-/// As without any middlebox: both subflows carry data, no reset.
+/// Checks that the run is as without any middlebox: both subflows carry data, and there is no reset.
 #[track_caller]
 fn is_transparent(middleboxes: &str) {
     for direction in DIRECTIONS {
@@ -35,7 +35,8 @@ fn is_transparent(middleboxes: &str) {
     }
 }
 
-/// Every subflow of path `broken` is reset, for this reason where it can be seen; the other one carries on.
+/// Checks that every subflow of path `broken` is reset, for this reason if it is visible, and that the other one
+/// continues.
 #[track_caller]
 fn breaks_a_subflow(
     direction: &str,
@@ -167,7 +168,7 @@ fn options_stripped_mid_stream_on_the_only_subflow_end_the_connection() {
     }
 }
 
-/// Data arrives, but nothing says so: one subflow's DATA_ACKs are enough.
+/// Data arrives, but its acknowledgements are lost. The other subflow's DATA_ACKs are enough.
 #[test]
 fn acknowledgements_stripped_mid_stream_are_made_up_by_the_other_subflow() {
     for (direction, way) in [("upload", "down"), ("download", "up")] {
@@ -262,7 +263,7 @@ fn edited_payload_with_checksums_is_mp_fail_and_a_reset_where_there_are_several_
     }
 }
 
-/// Bad-input row 23: the stream goes on as plain TCP, which takes what comes.
+/// Bad-input row 23: the stream continues as plain TCP, which accepts the changed data.
 #[test]
 fn edited_payload_with_checksums_is_mp_fail_and_an_infinite_mapping_on_the_only_subflow() {
     for direction in DIRECTIONS {
@@ -282,7 +283,7 @@ fn edited_payload_with_checksums_is_mp_fail_and_an_infinite_mapping_on_the_only_
     }
 }
 
-/// Nobody asked for checksums: what TCP takes, Multipath TCP takes.
+/// Neither side asked for checksums, so Multipath TCP accepts what TCP accepts.
 #[test]
 fn edited_payload_without_checksums_is_delivered() {
     for direction in DIRECTIONS {
@@ -293,7 +294,7 @@ fn edited_payload_without_checksums_is_delivered() {
     }
 }
 
-/// Virtual payload counts as zeros; an edited byte is another.
+/// Virtual payload counts as zeros, so an edited byte differs.
 #[test]
 fn edits_of_virtual_payload_are_noticed_as_well() {
     let middlebox = "middlebox = [\"edit:at=200KB\"]";
@@ -317,7 +318,7 @@ fn proactive_acknowledgements_from_the_start_are_plain_tcp() {
     assert_eq!((run.resets(0), run.data(1)), (0, 0), "{}", run.text);
 }
 
-/// RFC 8684 §3.3.6: data is kept until it is acknowledged at the data level, and sent again where it got lost.
+/// RFC 8684 §3.3.6: data is kept until it is acknowledged at the data level, and sent again if it was lost.
 #[test]
 fn data_that_was_acknowledged_proactively_and_lost_comes_again() {
     for broken in [0, 1] {
@@ -353,7 +354,8 @@ fn a_subflow_whose_address_translation_changed_dies_and_is_joined_again() {
     }
 }
 
-/// Plain TCP ends. Multipath TCP joins again from the new address: both ends keep a connection without subflows for a while.
+/// Plain TCP ends. Multipath TCP joins again from the new address, because both ends keep a connection without subflows
+/// for a while.
 #[test]
 fn a_connection_survives_the_address_translation_of_its_only_subflow_where_tcp_ends() {
     for (connection, expected) in [("mptcp = true", None), ("mptcp = false", Some(ConnectionError::Reset))] {
@@ -371,7 +373,8 @@ fn a_connection_survives_the_address_translation_of_its_only_subflow_where_tcp_e
     }
 }
 
-/// A client that only reads learns of it by asking (RFC 9293 §3.8.4): what the server sends to the old port is dropped.
+/// A client that only reads finds out by its keep-alive (RFC 9293 §3.8.4), because the server's data to the old port is
+/// dropped.
 #[test]
 fn a_reader_behind_a_changed_address_translation_joins_again_after_a_keep_alive() {
     for broken in [0, 1] {
@@ -391,7 +394,7 @@ fn a_reader_behind_a_changed_address_translation_joins_again_after_a_keep_alive(
     }
 }
 
-/// What is transparent is so for every scheduler, and what breaks a subflow loses no byte under any.
+/// A transparent middlebox is transparent for every scheduler, and one that breaks a subflow loses no byte with any.
 #[test]
 fn every_scheduler_gets_all_data_through() {
     let registry = Registry::builtin();

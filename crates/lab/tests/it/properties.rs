@@ -1,5 +1,5 @@
-//! What must hold on any network, for every scheduler and every controller: data arrives whole and in order, no window is
-//! violated, nothing stalls while a path is up, every run ends, and only the seed makes runs differ.
+//! Requirements on any network, with every scheduler and every controller: data arrives whole and in order, no window
+//! is violated, nothing stalls while a path is up, every run ends, and only the seed makes runs differ.
 //!
 //! The random cases have 1, 2, 3, 4 or 8 subflows, round-trip times that differ by up to a factor of 100, buffers from 4
 //! segments up, and paths that go dark and come back. Ordinarily there are [`CASES`] of them; `PROPTEST_CASES` sets
@@ -37,14 +37,14 @@ struct PathCase {
     delay_ms: u32,
     queue: u32,
     loss: f64,
-    /// Mean length of a loss, packets; 1: independent losses.
+    /// Mean length of a loss, packets; 1 means independent losses.
     burst: f64,
     jitter_ms: u32,
     reorder: f64,
     duplicate: f64,
     corrupt: f64,
     keep_order: bool,
-    /// When it goes dark and for how long, ms.
+    /// Begin and length of the outage, ms.
     outage: Option<(u32, u32)>,
 }
 
@@ -57,7 +57,7 @@ impl PathCase {
 #[derive(Clone, Debug)]
 struct Case {
     paths: Vec<PathCase>,
-    /// All paths end in one link of this rate.
+    /// Rate of a shared last link of all paths, if there is one.
     shared_kbps: Option<u32>,
     scheduler: usize,
     controller: usize,
@@ -74,7 +74,7 @@ struct Case {
     auto_buffer: bool,
     full_mesh: bool,
     recovery: usize,
-    /// Failure detection `linux`.
+    /// Whether failure detection is `linux`.
     slow_detection: bool,
     mtu: u32,
     seed: u64,
@@ -88,23 +88,24 @@ impl Case {
         all[self.scheduler % all.len()].name()
     }
 
-    /// Whether anything on the way depends on the seed.
+    /// Whether anything in the network depends on the seed.
     fn is_random(&self) -> bool {
         let drawn = |p: &PathCase| p.loss + p.reorder + p.duplicate + p.corrupt > 0.03 || p.jitter_ms > 0;
         self.size > 200_000 && self.paths.first().is_some_and(drawn)
     }
 
-    /// Whether the path is dark, or was until a moment ago.
+    /// Whether the path is dark, or was dark within the last `moment`.
     fn is_dark(&self, path: usize, at: Instant, moment: Duration) -> bool {
         let ms = |ms: u32| Instant::from_millis(u64::from(ms));
         let outage = self.paths.get(path).and_then(|p| p.outage);
         outage.is_some_and(|(from, length)| (ms(from)..ms(from + length) + moment).contains(&at))
     }
 
-    /// Whether the stream's next byte is sent before what follows it, on a subflow that has nothing else to do first. A scheduler
-    /// may send other data first, or queue it on a slow subflow, by design; of several dark paths each has its own backlog to
-    /// repeat; with failure detection `linux` what a dark path holds comes when that is up again; and NewReno repairs what others
-    /// wait for only after all that the subflow lost before it.
+    /// Whether the stream's next byte is always sent before the data behind it, on a subflow that has nothing else to
+    /// do first. A scheduler may send other data first, or queue it on a slow subflow, by design. Several dark paths
+    /// each have their own backlog to repeat. With failure detection `linux`, the data of a dark path is repeated when
+    /// that path is up again. NewReno repairs the data that others wait for only after all earlier losses of the
+    /// subflow.
     fn sends_in_order(&self, registry: &Registry) -> bool {
         let name = self.scheduler(registry);
         let queues = registry.scheduler(name).is_ok_and(|factory| factory.queues());
@@ -192,7 +193,7 @@ impl Case {
     }
 }
 
-/// Checks, from what the wire shows, that no data lies beyond what the receiver has offered.
+/// Checks from the packets that no data is beyond the window that the receiver has offered.
 #[derive(Default)]
 struct Windows {
     shifts: BTreeMap<IpAddr, u8>,
@@ -201,7 +202,7 @@ struct Windows {
     violations: Vec<String>,
 }
 
-/// Client addresses end in 1 (see the simulator's plan of addresses).
+/// Whether an address is a client's. These end in 1 (see the simulator's plan of addresses).
 fn is_client(address: IpAddr) -> bool {
     matches!(address, IpAddr::V4(a) if a.octets()[3] == 1)
 }
@@ -244,7 +245,7 @@ struct Ran {
     received: u64,
     violations: Vec<String>,
     stalls: Vec<String>,
-    /// How long nothing had been acknowledged when the run ended.
+    /// Time without any acknowledgement at the end of the run.
     silence: Duration,
 }
 
@@ -337,10 +338,10 @@ fn scenario_of(text: &str, registry: &Registry) -> Scenario {
     document.scenario(registry, &Variant::AsWritten).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// No connection is given up sooner: `close_timeout`.
+/// Time before which no connection is given up: `close_timeout`.
 const GIVES_UP: Duration = Duration::from_secs(60);
 
-/// All that must hold for one case; the error tells what does not.
+/// Checks all requirements for one case. The error is the first one that is not met.
 fn check(case: &Case) -> Result<Ran, String> {
     let registry = registry();
     let text = case.to_toml(&registry);
@@ -432,7 +433,7 @@ fn cases(default: u32) -> ProptestConfig {
     ProptestConfig { cases, rng_seed, failure_persistence: None, max_shrink_iters: 200, ..default }
 }
 
-/// Random cases of an ordinary run.
+/// Number of random cases in an ordinary run.
 const CASES: u32 = 6000;
 
 proptest! {

@@ -1,4 +1,4 @@
-//! What a result says beside its metrics, and that it can be run again from itself.
+//! Contents of a result beside its metrics; a result can be run again from itself.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;

@@ -5,7 +5,7 @@ use pathweave_lab::results::{RunResult, Status};
 use pathweave_lab::scenario::{Document, NoFiles, Variant};
 use pathweave_lab::{RunError, run};
 
-/// Two paths and whatever follows.
+/// The result of a scenario with two paths and the rest given.
 fn result(rest: &str, seed: u64) -> RunResult {
     try_result(rest, seed).expect("a run")
 }

@@ -54,7 +54,7 @@ fn the_hash_forgets_prose() {
     assert_eq!(hash(&format!("description = \"x\"\n{}", with_path(""))), hash(&with_path("")));
 }
 
-/// With `PATHWEAVE_BLESS` set the file is written instead.
+/// Compares the committed file with the generated one. With `PATHWEAVE_BLESS` set, the file is written instead.
 #[test]
 fn the_committed_schema_is_up_to_date() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/schema.json");
@@ -66,7 +66,7 @@ fn the_committed_schema_is_up_to_date() {
     assert!(committed == schema, "scenarios/schema.json is old: run the tests once with PATHWEAVE_BLESS=1");
 }
 
-/// With `PATHWEAVE_BLESS` set the file is written instead.
+/// Compares the committed file with the generated one. With `PATHWEAVE_BLESS` set, the file is written instead.
 #[test]
 fn the_committed_reference_is_up_to_date() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenarios.md");
@@ -78,7 +78,7 @@ fn the_committed_reference_is_up_to_date() {
     assert!(committed == text, "docs/scenarios.md is old: run the tests once with PATHWEAVE_BLESS=1");
 }
 
-/// Every example of the reference is read, alone and as a part of its scenario.
+/// Every example of the reference can be read, alone and as a part of its scenario.
 #[test]
 fn the_references_examples_are_read() {
     fn check<T: Clone>(settings: &[crate::scenario::setting::Setting<T>], target: &T) {

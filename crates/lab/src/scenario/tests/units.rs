@@ -1,4 +1,4 @@
-//! How quantities are written.
+//! Written forms of quantities.
 
 use crate::scenario::kinds::{QueueParser, ReceiveBufferParser};
 use crate::value_parser::{BitsPerSecond, Bool, Number, PositiveTime, Share, Size, Text, Time, ValueParser, Whole};
