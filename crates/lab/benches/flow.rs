@@ -37,7 +37,8 @@ fn run(scenario: &Scenario) -> u64 {
 /// Processor time of this process so far, in hundredths of a second as Linux counts it; `None` on other systems.
 fn ticks() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Fields count from after the program's name, which may hold anything: utime and stime are numbers 14 and 15 of proc(5).
+    // utime and stime are fields 14 and 15 of proc(5). Fields are split after the program's name (field 2), because the
+    // name may contain spaces and brackets.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
 }

@@ -214,13 +214,13 @@ receive_buffer = "60KB"
     fn the_path_with_the_shorter_delay_is_filled_first() {
         // 480 kbit: the fast path holds 7.5 Mbit/s · 20 ms of it, the slow one 0.9 Mbit/s · 85 ms. Both fit.
         close(bound(&Variant::AsWritten, &[]), 9.0 * 1424.0 / 1514.0);
-        // 200 kbit leave less to the slow path than its rate.
+        // With 200 kbit, the slow path gets less than its rate.
         let fast = 8.0 * 1424.0 / 1514.0;
         let left = 0.2 - fast * 0.020;
         close(bound(&Variant::AsWritten, &[("connection.receive_buffer", "25KB")]), fast + left / 0.085);
-        // 160 kbit: the mappings cost more than the slow path brings, and without them there is one path.
+        // 160 kbit: mappings cost more than the slow path adds. Without mappings there is only one path.
         close(bound(&Variant::AsWritten, &[("connection.receive_buffer", "20KB")]), 8.0 * 1448.0 / 1514.0);
-        // 80 kbit in each round trip of 20 ms.
+        // The fast path carries 80 kbit in each round trip of 20 ms.
         close(bound(&Variant::AsWritten, &[("connection.receive_buffer", "10KB")]), 0.08 / 0.020);
     }
 
@@ -234,11 +234,12 @@ receive_buffer = "60KB"
             )
         };
         let frame = 1514.0 * 8.0 / 1e6;
-        // A large window has the rates, a middle one the faster path, a small one a window in each of its round trips.
+        // With a large window, the bound is the sum of the rates. With a middle one it is the faster path's rate, and
+        // with a small one a window in each round trip of the faster path.
         close(formula("1MB"), 9.0 * 1424.0 / 1514.0);
         close(formula("60KB"), 8.0 * 1448.0 / 1514.0);
         close(formula("10KB"), 0.08 / (0.020 + frame / 8.0));
-        // Between them, a window in each delay of both: 75 ms, a transmission at 1 Mbit/s and 10 ms.
+        // Between these, it is one window in each 75 ms, a transmission at 1 Mbit/s and 10 ms back.
         close(formula("99KB"), 0.792 / (0.085 + frame));
     }
 
@@ -253,7 +254,7 @@ receive_buffer = "60KB"
         let (fast, slow) = (8.0 * 1424.0 / 1514.0, 1424.0 / 1514.0);
         let after = [("path.slow.loss", "2%"), ("path.slow.loss_position", "after")];
         close(bound(&Variant::AsWritten, &after), fast + slow * 0.98);
-        // Before the queue it takes nothing of the link's rate.
+        // A loss before the queue takes nothing of the link's rate.
         let before = [("path.slow.loss", "2%"), ("path.slow.loss_position", "before")];
         close(bound(&Variant::AsWritten, &before), fast + slow);
     }
@@ -268,7 +269,7 @@ receive_buffer = "60KB"
         document.set("connection.receive_buffer", "40KB").expect("the setting is there");
         let scenario = document.scenario(&Registry::builtin(), &Variant::AsWritten).expect("it is a scenario");
         let (fast, middle) = (8.0 * 1424.0 / 1514.0, 4.0 * 1424.0 / 1514.0);
-        // The slowest path's place is what the other two leave: nothing, since the middle one does not get its rate either.
+        // The slowest path gets no part of the window: not even the middle one gets enough for its rate.
         let left = 0.32 - fast * 0.020;
         assert!(left / 0.050 < middle, "the middle path is short of window");
         close(goodput_bound_mbps(&scenario), fast + left / 0.050);
@@ -284,7 +285,7 @@ receive_buffer = "60KB"
     fn where_it_says_nothing() {
         assert_eq!(bound(&Variant::AsWritten, &[("path.fast.trace", "cellular:mean_rate=12Mbps")]), None);
         assert_eq!(bound(&Variant::AsWritten, &[("path.fast.jitter", "normal:deviation=1ms")]), None);
-        // Two unlimited paths: the window is what is left.
+        // With two unlimited paths, only the window limits the goodput.
         close(bound(&Variant::AsWritten, &[("path.rate", "unlimited")]), 0.48 / 0.020);
     }
 }

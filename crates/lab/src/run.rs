@@ -60,7 +60,7 @@ pub fn run_watched(
     let backup = |path: usize| {
         let place = connection.and_then(|c| c.paths.iter().position(|p| *p == path).map(|i| (c, i)));
         match (variant, place) {
-            // Plain TCP has one path alone: what it is to the connection goes by its place there.
+            // Plain TCP has only one path. The place of that path in the connection decides whether it is a backup.
             (Variant::PlainTcp(i), Some((c, _))) => {
                 scenario.paths[path].backup || (c.path_mode == PathMode::Backup && *i > 0)
             }

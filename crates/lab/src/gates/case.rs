@@ -118,7 +118,7 @@ impl Case {
                 }
             }
             Kind::All => {
-                // After the handshake, which has a timeout of its own.
+                // Outages begin after the handshake, because the handshake has a timeout of its own.
                 let first = 2_000 + from_ms;
                 let second = first + if outages.chance(0.5) { 0 } else { outages.below(8_000) };
                 let order = outages.below(2) as usize;
@@ -129,7 +129,7 @@ impl Case {
         }
         let rate: u64 = paths.iter().map(|p| p.rate_kbps).sum();
         let last_ms = paths.iter().filter_map(|p| p.dark).map(|b| b.until_ms).max().unwrap_or(0);
-        // What all paths carry until some seconds after the end of the outages; now and then the stream ends before that.
+        // As much as all paths carry until some seconds after the end of the outages. Some streams end before that.
         let whole_ms = if kind == Kind::All { NEVER_MS } else { last_ms + 4_000 };
         let portion = if end.chance(0.8) { 1.0 } else { 0.1 + 0.9 * end.unit() };
         Case {

@@ -129,7 +129,7 @@ impl PathWatch {
         self.note_gap(now);
         if self.sign.is_some() && self.offered.is_none() {
             if !pending {
-                // Nothing can be told of it.
+                // Without pending data, nothing is known about the use of the path.
                 self.unused_at_sign = false;
             }
             if !unused {

@@ -114,7 +114,7 @@ impl Element for Coalesce {
                 self.held.insert(i, held);
                 return;
             }
-            // Nothing overtakes it.
+            // The new segment must not overtake the held one.
             out.push(held.passing);
         }
         if joins {

@@ -65,7 +65,7 @@ impl Nat {
         }
         let port = self.next_port;
         self.next_port = port.checked_add(1).unwrap_or(FIRST_PORT);
-        // After a full round the port's older binding is over.
+        // When all ports have been used once, the port's older binding ends.
         self.bindings.retain(|b| b.port != port);
         self.bindings.push(Binding { client, server, port });
         port

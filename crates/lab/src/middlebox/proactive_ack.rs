@@ -101,7 +101,7 @@ impl Element for ProactiveAck {
         if side.note(data) && up && now >= self.from {
             let mut ack = Segment::new(data.dst, data.src);
             (ack.seq, ack.ack, ack.flags) = (data.ack, client.next, Flags::ACK);
-            // It acknowledges no more than the server's window allows: the end of the window stays where it is.
+            // The middlebox never acknowledges beyond the server's window, and the end of the offered window stays.
             let window = server.edge.wrapping_sub(ack.ack);
             let window = if window as i32 > 0 { window } else { 0 };
             ack.window = u16::try_from(window >> server.shift).unwrap_or(u16::MAX);

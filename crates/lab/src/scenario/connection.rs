@@ -57,7 +57,7 @@ pub(crate) fn default_connection() -> Connection {
         engine: ConnectionConfig {
             send_buffer: 16 << 20,
             receive_buffer: ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 },
-            // As in Linux, whose net.ipv4.tcp_mtu_probing is 0.
+            // No probes, as in Linux (`net.ipv4.tcp_mtu_probing` is 0).
             tcp: TcpConfig { path_mtu_discovery: PathMtuDiscovery::Messages, ..TcpConfig::default() },
             ..ConnectionConfig::new(algorithm("minrtt"), algorithm("reno"))
         },
@@ -231,7 +231,7 @@ impl<'a> Maker<'a> {
         let root = &self.reader.document.root;
         let mut tables = self.reader.tables(top, "connection")?;
         if tables.is_empty() {
-            // Without any, there is one with all defaults.
+            // A file without connections has one with all defaults.
             tables.push((root, &[]));
         }
         let mut connections: Vec<Connection> = Vec::new();
@@ -239,7 +239,7 @@ impl<'a> Maker<'a> {
         for table in &tables {
             self.reader.check_keys(table.1, &known_keys("connection"))?;
             let name = self.reader.name("connection", table, &mut taken)?;
-            // A table may stand for several connections, which have other names.
+            // A table may stand for several connections; then their names differ from the table's.
             taken.remove(&name);
             let mut connection = Connection { name, ..default_connection() };
             connection.paths = self.paths(table, scenario)?;
@@ -402,7 +402,7 @@ pub(crate) type Count = Whole<1, 1000, u16>;
 /// their names have numbers.
 fn several(connection: Connection, count: u16) -> Vec<Connection> {
     let of_page = match connection.workload {
-        // A page that is named has its connections one by one.
+        // A table with `page` is one connection of that page.
         Workload::Web { connections, .. } if connection.page.is_empty() => u16::from(connections),
         _ => 1,
     };

@@ -284,7 +284,7 @@ impl Setter {
             });
             return self.put(&mut entries[i].value, inner, key);
         }
-        // A trace stands in the place of a rate.
+        // A rate and a trace replace each other.
         let other = match key {
             "rate" => Some("trace"),
             "trace" => Some("rate"),

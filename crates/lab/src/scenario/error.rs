@@ -120,7 +120,7 @@ fn names_in(allowed: &str) -> impl Iterator<Item = &str> {
     let words = list.split(", ").flat_map(|part| part.split(" or "));
     let words = words.map(|word| word.trim_start_matches("or ").trim_start_matches("one of "));
     let words = words.map(|word| word.split(':').next().unwrap_or(word));
-    // Numbers are no names: a wrong one is no slip of the pen.
+    // Numbers are not names, so no similar one is suggested.
     words.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()) && !word.contains(' '))
 }
 

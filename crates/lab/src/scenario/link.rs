@@ -57,7 +57,7 @@ impl Link {
         let mut always = takes_time(&settings);
         for (i, change) in self.changes.iter().enumerate() {
             change.change.clone().apply_to(&mut settings);
-            // Changes of one time happen together.
+            // Changes at the same time happen together.
             if self.changes.get(i + 1).is_none_or(|next| next.at > change.at) {
                 always &= takes_time(&settings);
             }

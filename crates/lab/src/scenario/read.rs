@@ -318,7 +318,7 @@ impl<'a> Reader<'a> {
             };
             let (up, down) = (2 * index, 2 * index + 1);
             let link = &network.links[up];
-            // The first link's direction follows from the second one; a single link goes as it is written.
+            // The direction of the first link follows from the second link. A single link is used as it is written.
             let next = words.get(i + 1).and_then(|(word, _)| names.get(*word));
             let start = at.unwrap_or_else(|| match next.map(|next| &network.links[2 * next]) {
                 Some(next) if [next.from, next.to].contains(&link.from) && ![next.from, next.to].contains(&link.to) => {

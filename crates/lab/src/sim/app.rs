@@ -406,7 +406,7 @@ impl Apps {
             match event {
                 ConnectionEvent::Connected | ConnectionEvent::Writable => {
                     let is_sender = app.sender().handle == Some(handle) && app.sender().host == index;
-                    // If somebody asks, that end writes first.
+                    // If the workload has requests, the requesting end writes first.
                     match (event, &mut app.requests) {
                         (ConnectionEvent::Connected, Some(_)) if is_sender => {}
                         (ConnectionEvent::Connected, asks) if is_sender || asks.is_some() => app.wakes = now + WAKE_UP,

@@ -149,7 +149,7 @@ pub fn network<P: Packet + Clone>(
             }
         }
     }
-    // In their order, each goes to the end of the timeline, which takes no time.
+    // The changes are sorted, so each is appended to the timeline without a search.
     changes.sort_by_key(|change| (change.at, change.link));
     for change in changes {
         let link = change.link.index();
@@ -160,7 +160,7 @@ pub fn network<P: Packet + Clone>(
     let mut ways = Vec::new();
     for path in &scenario.paths {
         if !path.up.iter().chain(&path.down).any(|i| scenario.links[*i].takes_time()) {
-            // Everything would arrive and be acknowledged at once, for ever.
+            // Otherwise data would arrive and be acknowledged at the same instant without end.
             let message =
                 "packets would take no time on this path; give it a delay, or a limited rate, at all times".into();
             return Err(BuildError { place: path.name.clone(), message });

@@ -162,7 +162,7 @@ impl Deliveries {
     fn add(&mut self, now: Instant) {
         let interval = match self.last.replace(now) {
             Some(last) if last < now => now.since(last),
-            // The first, or more of what became in order at the same time.
+            // There is no interval before the first delivery, or between deliveries at the same time.
             _ => return,
         };
         self.count += 1;
@@ -249,7 +249,7 @@ impl Meter {
             out_of_order += receiving.out_of_order_bytes;
             held += receiving.held_bytes;
         }
-        // Nothing has arrived since the last sample, so nothing has changed that is measured here.
+        // Nothing has arrived since the last sample, so the measured values have not changed.
         let seen_now = (host, received, out_of_order, held);
         if !seen || self.last_seen == Some(seen_now) {
             return;
@@ -301,7 +301,7 @@ impl Meter {
         let seconds = end.since(from).as_secs_f64();
         let mbps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds / 1e6 } else { 0.0 };
         let total = Totals::of(endpoints, apps, self.paths);
-        // A run that ended before its measured time has nothing to show.
+        // A run that ended before its measured time has no values.
         let before = self.before.take().unwrap_or_else(|| total.clone());
         let mut metrics = total.counters_since(&before);
         metrics.goodput_mbps = mbps(total.read_since(&before));

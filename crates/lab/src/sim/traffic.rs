@@ -132,7 +132,7 @@ impl Source {
         let gap = match self.pattern {
             TrafficPattern::Constant { rate, .. } => rate.time_to_send(bytes),
             TrafficPattern::Poisson { rate, .. } => exponential(&mut self.random, rate.time_to_send(bytes)),
-            // All is sent while it is on.
+            // All packets are sent in on-periods.
             TrafficPattern::OnOff { rate, on, off, .. } => {
                 rate.time_to_send(bytes).mul_f64(on.as_secs_f64() / (on.as_secs_f64() + off.as_secs_f64()))
             }

@@ -198,7 +198,7 @@ impl Watch {
                     *sum += srtt.as_secs_f64() * 1e3;
                 }
                 match subflow.window.phase {
-                    // Before its first data a subflow is in slow start by name only.
+                    // A subflow that has sent no data is not counted as in slow start.
                     Phase::SlowStart if subflow.counters.data_bytes_sent == 0 => {}
                     Phase::SlowStart => self.time.slow_start_by_path_s[path] += seconds,
                     Phase::Recovery | Phase::Loss => self.time.recovery_by_path_s[path] += seconds,
@@ -254,7 +254,7 @@ impl Watch {
                     bytes as f64 * 8.0 / now.since(from).as_secs_f64().max(1e-9) / 1e6
                 }
             };
-            // A link whose rate is unlimited at first has no capacity to show until it is limited.
+            // A link whose rate was unlimited until now has zeros for the steps before.
             link.series.capacity_mbps.resize(link.series.queue_bytes.len() - 1, 0.0);
             link.series.capacity_mbps.push((mbps * 1e4).round() / 1e4);
         }

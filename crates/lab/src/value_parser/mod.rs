@@ -330,7 +330,7 @@ impl ValueParser for Share {
             "%" => -2,
             _ => return None,
         };
-        // Somebody who writes 1 is more likely to mean 1 % than always.
+        // A user who writes 1 more likely means 1 % than "always".
         scaled(number, exponent).filter(|p| *p < 1.0 || unit == "%").and_then(Probability::new)
     }
     fn write(value: &Probability) -> String {

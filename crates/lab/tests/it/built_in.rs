@@ -75,7 +75,7 @@ fn blest_beats_minrtt_where_the_window_is_blocked_for_long() {
             copies[0] += of("blest-kernel").opportunistic_retransmissions;
             copies[1] += of("minrtt").opportunistic_retransmissions;
         }
-        // With `pr` the port's lower bound on λ does it.
+        // With `pr`, the port's lower bound on λ has this effect.
         assert!(fewer * copies[0] < copies[1], "{window}: {copies:?}");
     }
 }

@@ -82,7 +82,7 @@ fn a_smaller_mtu_is_taken_from_messages_or_found_out() {
     let silent = "mtu:size=1300B:message=false";
     is_transparent("middlebox = [\"mtu:size=1300B\"]");
     for direction in DIRECTIONS {
-        // Without any of both the large segments of one path never arrive; the other path carries them.
+        // With neither, the large segments of one path never arrive, and the other path carries their data.
         for (discovery, passes) in [("messages", false), ("black-holes", true)] {
             let connection = format!("path_mtu_discovery = \"{discovery}\"");
             let middlebox = format!("middlebox = [\"{silent}\"]");
@@ -109,8 +109,8 @@ fn options_stripped_in_a_join_are_a_reset_and_no_subflow() {
             let middlebox = format!("middlebox = [\"strip:on={on}\"]");
             let run = breaks_a_subflow(direction, "", 1, &middlebox, Some(ResetReason::MptcpError));
             assert_eq!(run.data(1), 0, "{}", run.text);
-            // In the 3 s of the transfer: at once, at once again, 1 s and 2 s later. A server that gets the third packet without its
-            // option says that this is for good.
+            // In the 3 s of the transfer, joins are tried at once, at once again, and 1 s and 2 s later. A server that
+            // gets the third packet without its option says that the cause is permanent.
             let joins = run.count(|s| s.path == 1 && s.is_syn());
             let expected = if on == "third-ack" { 1..=1 } else { 2..=4 };
             assert!(expected.contains(&joins), "{joins}: {}", run.text);
@@ -134,12 +134,13 @@ fn options_stripped_mid_stream_break_the_subflow_and_the_other_carries_on() {
             let middlebox = format!("middlebox = [\"strip:on=all:after=500ms:direction={way}\"]");
             breaks_a_subflow(direction, "", broken, &middlebox, Some(ResetReason::Middlebox));
             let run = breaks_a_subflow(direction, "", broken, "middlebox = [\"strip:on=all:after=500ms\"]", None);
-            // Joins have no chance; that the other subflow carries data does not make them come faster.
+            // Joins cannot succeed. They do not come faster because the other subflow carries data.
             let seen = run.seen.borrow();
             let lost = seen.iter().find(|s| s.is_reset()).map(|s| s.at).expect("a reset");
             let joins = seen.iter().filter(|s| s.at > lost && s.path == broken && s.is_syn()).count();
             assert!((1..=3).contains(&joins), "{joins}: {}", run.text);
-            // What the lost subflow had acknowledged, but nobody had mapped, comes again at once: 3 MB take 3 s on one path.
+            // Data that the lost subflow had acknowledged without a mapping is sent again at once: 3 MB take 3 s on one
+            // path.
             assert!(run.simulation.now() < Instant::ZERO + Duration::from_secs(5), "{}", run.text);
         }
     }
@@ -151,18 +152,18 @@ fn options_stripped_mid_stream_on_the_only_subflow_end_the_connection() {
     for direction in DIRECTIONS {
         let connection = "receive_buffer = \"200KB\"\nworkload = \"bulk\"\nclose_timeout = \"20s\"";
         let run = Run::new(direction, connection, &["middlebox = [\"strip:on=all:after=500ms\"]"]).finish();
-        // What had options, and nothing else.
+        // Only the data with Multipath TCP options is received.
         let mapped = |s: &Seen| s.segment.options.dss.is_some() || !s.segment.options.mptcp.is_empty();
         let mapped: u64 =
             run.seen.borrow().iter().filter(|s| mapped(s)).map(|s| u64::from(s.segment.payload.len())).sum();
         let received = run.simulation.received_bytes();
-        // On the way down, links are before the middlebox.
+        // In downloads, the capture sees segments before the middlebox strips them.
         assert!(received == mapped || direction == "download" && received < mapped, "{}", run.text);
         assert_eq!(run.simulation.altered_bytes(), 0, "{}", run.text);
         assert!(run.resets(0) > 0, "{}", run.text);
         let ends = run.simulation.measured_ends().flat_map(|(a, b)| [a, b]).flatten().count();
         assert_eq!(ends, 0, "{}", run.text);
-        // Joins have no chance either, until nobody waits for one any more.
+        // Joins fail too, until no end waits for one any more.
         let reason = run.simulation.finish().reason;
         assert_eq!(reason, Some(ConnectionError::AllPathsDead.to_string()), "{}", run.text);
     }

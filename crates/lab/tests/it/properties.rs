@@ -221,7 +221,7 @@ impl Windows {
             let window = u64::from(segment.window) << self.shifts.get(&from).copied().unwrap_or(0);
             let offered = ack.wrapping_add(window);
             if edge.is_none_or(|e| offered.wrapping_sub(e) as i64 > 0) {
-                // A short number tells nothing before the first long one.
+                // A 32-bit number cannot be expanded before the first 64-bit one.
                 if edge.is_some() || matches!(dss.data_ack, Some(pathweave_wire::mptcp::DataNumber::Long(_))) {
                     self.edges.insert(is_client(from), offered);
                 }
@@ -254,7 +254,7 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
     let mut sim = Simulation::new(scenario, seed, registry, &NoFiles).expect("the scenario is complete");
     let windows = Rc::new(RefCell::new(Windows::default()));
     let lost = Rc::new(Cell::new(false));
-    // The last that the sender tried was a probe of a closed window.
+    // Whether the sender's last segment was a probe of a closed window.
     let probed = Rc::new(Cell::new(false));
     let (seen, loses, probes, watched) = (windows.clone(), lost.clone(), probed.clone(), case.clone());
     sim.set_capture(Box::new(move |tap, segment| {
@@ -265,13 +265,13 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
             seen.borrow_mut().see(tap.at, segment);
         } else {
             let client = if is_client(segment.src.ip()) { segment.src } else { segment.dst };
-            // What a dark path swallows is no excuse while another is up.
+            // A loss on a dark path does not allow a longer stall while another path is up.
             let dark = watched.is_dark(path_of(client.ip()), tap.at, Duration::ZERO);
             loses.set(loses.get() || !dark);
         }
     }));
     let mut stalls = Vec::new();
-    // Anything new on any subflow; the stream's next byte.
+    // The clocks for new data on any subflow, and for the stream's next byte.
     let (mut any, mut next) = (Clock::NEW, Clock::NEW);
     let (mut arrived, mut received) = (0, 0);
     // By subflow: segments that were new on it, and bytes that wait for a hole.
@@ -290,8 +290,8 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
         // A path counts once it is up, and the sender has a subflow on it.
         let moment = LOOK + LOOK;
         let usable = senders().any(|s| s.usable && !case.is_dark(path_of(s.local.ip()), now, moment));
-        // Nothing can move while all is dark. What is tried meanwhile is lost: with failure detection `linux`, and where a closed window
-        // is probed, the next try may come after as long again.
+        // No data can move while all paths are dark, and all attempts are lost. With failure detection `linux`, and if
+        // a closed window is probed, the next attempt may come only after the same time again.
         let waits = !usable && !case.slow_detection && !probed.get();
         let timeout = senders().map(|s| s.rto).max().unwrap_or_default();
         let on_each: Vec<(SubflowId, u64, u64)> = receivers()
@@ -305,7 +305,8 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
         if !pending || waits || news != arrived {
             any.restart(now, timeout);
         }
-        // NewReno repairs one hole of a subflow each round trip (RFC 6582), also one whose data others have brought.
+        // NewReno repairs one hole of a subflow each round trip (RFC 6582), even if the hole's data has arrived over
+        // another subflow.
         let more = |id, segments, held| held > 0 && before.iter().any(|(i, n, _)| *i == id && *n < segments);
         let repaired = case.recovery % 3 == 2 && on_each.iter().any(|(id, n, held)| more(*id, *n, *held));
         if !pending || waits || sim.received_bytes() > received || repaired {
@@ -313,7 +314,7 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
         }
         (arrived, received, before) = (news, sim.received_bytes(), on_each);
         let lost = lost.take() || !usable;
-        // Data that is new on a subflow cannot go on arriving without the stream's next byte: it ends with the receive window.
+        // New data on a subflow cannot arrive for ever without the stream's next byte, because the receive window ends.
         stalls.extend(any.look(now, lost, timeout, "nothing new on any subflow"));
         stalls.extend(next.look(now, lost, timeout, "nothing new in the stream").filter(|_| in_order));
         if !goes_on {
@@ -351,9 +352,10 @@ fn check(case: &Case) -> Result<Ran, String> {
     if let Some(stall) = ran.stalls.first() {
         return tell(format!("a stall: {stall}"));
     }
-    // A connection may end before its data has come when nothing has been answered for long: a handshake after its tries, others
-    // after `close_timeout`. Losses in a row go by packets, not by time, so that this happens, and also to the DATA_FIN after all
-    // data, which goes out eight times within a minute. A stall is one here too.
+    // A connection may end before its data has arrived if nothing has been answered for long: during the handshake
+    // after its attempts, later after `close_timeout`. This happens because losses in a row are counted in packets and
+    // not in time. It also happens to the DATA_FIN after all data, which is sent eight times within a minute. A stall
+    // is a mistake here too.
     let unanswered = ran.received == 0 || ran.measured.reason.as_deref() == Some("all paths are dead");
     let given_up = unanswered && ran.silence + LOOK >= GIVES_UP;
     if !given_up && (ran.measured.status != Status::Completed || ran.received != case.size) {
@@ -369,7 +371,8 @@ fn check(case: &Case) -> Result<Ran, String> {
 }
 
 fn path_case() -> impl Strategy<Value = PathCase> {
-    // One-way delays: mostly of one order of magnitude, and as often from one end to the other, 3 to 300 ms.
+    // One-way delays in ms. Half of them are between 1 and 150, the others are 3 or 300, so that paths often differ by
+    // much.
     let delay = prop_oneof![2 => 1u32..150, 1 => Just(3u32), 1 => Just(300u32)];
     let shape = (500u32..40_000, delay, 8u32..200, 1.0f64..4.0, any::<bool>());
     let trouble = (
@@ -392,7 +395,7 @@ fn case() -> impl Strategy<Value = Case> {
         prop_oneof![4 => few, 1 => proptest::collection::vec(path_case(), 8)],
         prop_oneof![3 => Just(None), 1 => (1000u32..20_000).prop_map(Some)],
     );
-    // Often very small ones.
+    // Very small values are frequent.
     let segments = || prop_oneof![1 => 4u32..20, 3 => 4u32..600];
     let buffers = (segments(), segments(), 20_000u64..1_500_000);
     let switches = proptest::array::uniform10(any::<bool>());

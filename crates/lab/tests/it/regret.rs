@@ -48,7 +48,7 @@ const WINDOWS_KB: [u64; 3] = [156, 311, 622];
 fn a_path_that_dies_costs_weave_no_more_than_the_bound() {
     for window in WINDOWS_KB {
         for seed in 1..=3 {
-            // What is given to it ends when its cap is reached: after at most the horizon and its way back.
+            // The path gets data until its cap is reached, which takes at most the horizon and the path's way back.
             let wrong = f64::max(THERE[1], window as f64 * 1e3 / RATE) + THERE[1];
             let (lost, most) = regret("weave", "up = false", wrong, window, seed);
             assert!(lost <= most, "{window} KB, seed {seed}: {lost} bytes, at most {most}");

@@ -87,7 +87,7 @@ fn the_references_examples_are_read() {
                 let read = (setting.set)(&mut target.clone(), example);
                 assert!(read.is_ok(), "{} = {example}: {read:?}", setting.key);
             }
-            // Each part that must be there is asked for, and no other.
+            // A kind without its required parts is an error.
             for kind in (setting.kinds)().iter().filter(|k| k.parts.iter().any(|p| !p.optional)) {
                 let read = (setting.set)(&mut target.clone(), kind.name);
                 assert!(read.is_err(), "{} = {} without its parts", setting.key, kind.name);
@@ -105,7 +105,7 @@ fn the_references_examples_are_read() {
     for block in text.split("```toml\n").skip(1).map(|b| b.split("```").next().unwrap_or("")) {
         let whole = match () {
             () if block.contains("format = 1") => block.to_owned(),
-            // A part of a file: the rest is the smallest scenario around it.
+            // The example is a part of a file; the smallest possible scenario is put around it.
             () if block.contains("[[link]]") => format!("format = 1\nname = \"x\"\nduration = \"30s\"\n{block}"),
             () if block.contains("[[path]]") => format!("format = 1\nname = \"x\"\nduration = \"30s\"\n{block}"),
             () => format!("{}{block}", with_path("")),

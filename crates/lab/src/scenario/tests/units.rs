@@ -50,7 +50,7 @@ fn probabilities() {
     assert_eq!(Share::parse("0.3%"), Probability::new(0.003));
     assert_eq!(Share::parse("0.01"), Probability::new(0.01));
     assert_eq!(Share::parse("100 %"), Probability::new(1.0));
-    // Without a percent sign nobody knows whether 1 % or always is meant.
+    // Without a percent sign, 1 could mean 1 % or always.
     for wrong in ["1", "1.0", "101%", "1.1", "-1%", "1permille", "%"] {
         assert_eq!(Share::parse(wrong), None, "{wrong}");
     }

@@ -239,7 +239,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
         ecn: true,
         max_retransmissions: 7,
         time_wait: Duration::from_secs(30),
-        // A device's, which the simulator does not have.
+        // A setting of devices. The simulator has none.
         packet_memory: TcpConfig::default().packet_memory,
     };
     assert_eq!(tcp, expected);

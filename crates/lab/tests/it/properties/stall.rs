@@ -65,10 +65,10 @@ fn a_stall_is_told_once_and_what_is_lost_gives_as_much_time_again() {
     // Three timeouts, a round trip, two looks: 1800 ms.
     assert_eq!([2000, 2800, 2900, 3000].map(|at| told(&mut clock, at, false)), [false, false, true, false]);
     clock.restart(ms(10_000), timeout);
-    // The last try was lost after 1500 ms.
+    // The last attempt was lost after 1500 ms.
     assert!(!told(&mut clock, 11_500, true));
     assert_eq!([14_800, 14_900].map(|at| told(&mut clock, at, false)), [false, true]);
-    // A timer that was set while the timeout was longer.
+    // The timer was set while the timeout was longer.
     clock.restart(ms(20_000), Duration::from_secs(5));
     clock.restart(ms(20_100), timeout);
     assert_eq!([25_600, 25_700].map(|at| told(&mut clock, at, false)), [false, true]);
