@@ -27,10 +27,10 @@ pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// Observations of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// The stall of the stream that is worst relative to its limit, max(1 s, 3 RTO): that ratio, and the stall's
-    /// length. RTO is the longest timeout of a usable subflow when the stall began, or of a subflow whose path works
-    /// during the stall, by RFC 6298 without any doubling. A path that carries the traffic of others has a longer queue
-    /// and longer round trips.
+    /// The worst stall of the stream: its length divided by its limit, and its length. The limit is max(1 s, 3 RTO).
+    /// RTO is the longest timeout by RFC 6298, without any doubling, of the subflows that were usable when the stall
+    /// began and of those whose path works during the stall. The latter count because a path that carries the traffic
+    /// of others has a longer queue and longer round trips.
     pub stall: (f64, Duration),
     /// Data bytes that arrived more than once, relative to the most that all subflows together had in flight.
     pub duplicates: f64,

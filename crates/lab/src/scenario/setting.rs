@@ -22,7 +22,7 @@ pub(crate) struct Setting<T> {
     pub(crate) about: &'static str,
     /// Sets a value from its text.
     pub(crate) set: fn(&mut T, &str) -> Result<(), Wrong>,
-    /// The value as text; `None` if it has no written form, which is then the meaning of a missing key.
+    /// The value as text; `None` if it has no written form. Such a value is only set by leaving the key out.
     pub(crate) get: fn(&T) -> Option<String>,
     /// JSON Schema of its values.
     pub(crate) schema: fn() -> Schema,
