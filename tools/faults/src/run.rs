@@ -31,7 +31,7 @@ pub enum Rule {
     Bytes,
     /// A connection did not end by [`LIMIT`], or time stood still.
     Endless,
-    /// All faults had ended, and still nothing was read for [`STALL`].
+    /// All faults had ended, and still nothing was read for 240 s.
     Stall,
     /// Waiting data took more memory than the endpoint or the connection may use.
     Memory,

@@ -41,7 +41,7 @@ impl Sample {
 }
 
 /// Traffic of both directions of all paths over time. All steps have one length, which grows with the time, so that
-/// there are at most [`MOST_STEPS`].
+/// there are at most 600.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
     step: Duration,
