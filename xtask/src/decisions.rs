@@ -13,8 +13,9 @@ use std::process::Command;
 
 /// The most instructions of any decision on two subflows.
 const LIMIT: u64 = 8000;
-/// Decisions that are counted.
+/// Decisions that are counted for the table, and for a check against the limit.
 const DECISIONS: &str = "3000";
+const CHECKED_DECISIONS: &str = "1000";
 /// As in `crates/algorithms/benches/decision_times.rs`.
 const DECISIONS_A_MEASUREMENT: f64 = 2000.0;
 const TABLE: &str = "docs/decisions.txt";
@@ -37,7 +38,7 @@ type Counts = Vec<(String, BTreeMap<String, Cost>)>;
 /// # Errors
 /// If a scheduler is over the limit or not in the table, or if counting does not work.
 pub(crate) fn check() -> Result<(), String> {
-    let counts = count()?;
+    let counts = count(CHECKED_DECISIONS)?;
     print!("{}", table(&counts, &BTreeMap::new()));
     let text = std::fs::read_to_string(root().join(TABLE)).map_err(|e| format!("{TABLE}: {e}"))?;
     judge(&counts, &text)
@@ -64,7 +65,7 @@ fn judge(counts: &Counts, table: &str) -> Result<(), String> {
 /// # Errors
 /// If counting or measuring does not work, or a scheduler is over the limit.
 pub(crate) fn write() -> Result<(), String> {
-    let counts = count()?;
+    let counts = count(DECISIONS)?;
     run(&mut cargo("bench --quiet --package pathweave-algorithms --bench decision_times"))?;
     let text = table(&counts, &times(&counts));
     print!("{text}");
@@ -72,12 +73,12 @@ pub(crate) fn write() -> Result<(), String> {
     judge(&counts, &text)
 }
 
-fn count() -> Result<Counts, String> {
+fn count(decisions: &str) -> Result<Counts, String> {
     let program = benchmark("decisions")?;
     let names = capture(&mut Command::new(&program))?;
     let names = String::from_utf8_lossy(&names);
     let works: Vec<(&str, &str)> = names.lines().filter_map(|line| line.split_once(' ')).collect();
-    let costs = in_parallel(&works, |(name, connection)| cost(&program, name, connection));
+    let costs = in_parallel(&works, |(name, connection)| cost(&program, [name, connection, decisions]));
     let mut counts = Counts::new();
     for ((name, connection), cost) in works.into_iter().zip(costs) {
         let cost = cost?;
@@ -91,8 +92,8 @@ fn count() -> Result<Counts, String> {
     Ok(counts)
 }
 
-fn cost(program: &Path, name: &str, connection: &str) -> Result<Cost, String> {
-    let work = [name, connection, DECISIONS];
+/// Of a scheduler's name, a connection of [`CONNECTIONS`] and a number of decisions.
+fn cost(program: &Path, work: [&str; 3]) -> Result<Cost, String> {
     // Whole names: of two patterns Callgrind heeds the first.
     let both = ["--toggle-collect=decisions::world::decide", "--toggle-collect=decisions::world::tell"];
     let (all, decisions) = callgrind(program, work, &both)?;
@@ -103,10 +104,7 @@ fn cost(program: &Path, name: &str, connection: &str) -> Result<Cost, String> {
     let sum = all.iter().sum::<u64>();
     // There is a part for each decision, and one for what came after the last.
     if decisions == 0 || (parts.len() as u64) < decisions || most == 0 || sum <= parts.iter().sum() {
-        return Err(format!(
-            "{name}, {connection}: of {decisions} decisions {} were counted, {sum} in all",
-            parts.len()
-        ));
+        return Err(format!("{}: of {decisions} decisions {} were counted, {sum} in all", work.join(" "), parts.len()));
     }
     Ok(Cost { mean: sum as f64 / decisions as f64, most })
 }

@@ -21,7 +21,7 @@ const PROGRAMS: &[Program] = &[
     },
     Program { name: "pathweave-benches", built: Built::Benchmark("hostile"), counts: [500, 1_500], rise: 0.10 },
     // COUNT is a number of simulated seconds. The instructions are those of a data segment.
-    Program { name: "simulator", built: Built::Release, counts: [2, 6], rise: 0.02 },
+    Program { name: "simulator", built: Built::Release, counts: [1, 3], rise: 0.02 },
 ];
 
 /// Most instructions of a hostile segment, in multiples of a clean one of its kind.

@@ -28,6 +28,7 @@ pub(crate) enum Content {
     /// Lines of JSON, one object each.
     Lines,
     /// One JSON object.
+    #[cfg_attr(not(feature = "tun"), expect(dead_code, reason = "`perf` alone writes it, which the feature tun adds"))]
     Json,
     /// A capture in the format pcapng.
     Capture,

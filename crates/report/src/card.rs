@@ -72,7 +72,7 @@ fn card(scenario: &Scenario) -> String {
     let mut out = String::from("<div class=\"card setup\"><h3>The scenario</h3>");
     out.push_str(&topology(scenario));
     out.push_str(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Links\"><table><thead><tr><th class=\"who\">Link</th>\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Links\"><table class=\"links\"><thead><tr><th class=\"who\">Link</th>\
          <th class=\"who\">Rate</th><th>Delay</th><th>Loss</th><th>Queue</th><th class=\"who\">And</th></tr></thead><tbody>",
     );
     let measured: Vec<_> = scenario.connections.iter().filter(|c| c.measured).collect();
@@ -80,7 +80,8 @@ fn card(scenario: &Scenario) -> String {
         let text = |key: &str| html(&readable(key, &link.written(key).unwrap_or_default()));
         let _ = write!(
             out,
-            "<tr><th scope=\"row\" class=\"who\">{}</th><td class=\"rule\">{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"rule\">{}</td></tr>",
+            "<tr><th scope=\"row\" class=\"who\">{}</th><td class=\"rule\" data-name=\"Rate\">{}</td><td data-name=\"Delay\">{}</td>\
+             <td data-name=\"Loss\">{}</td><td data-name=\"Queue\">{}</td><td class=\"rule\" data-name=\"And\">{}</td></tr>",
             html(&direction(&link.name)),
             text("rate"),
             text("delay"),
