@@ -6,7 +6,7 @@ use crate::table::{Column, Table};
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::{Delays, Metrics, PathMetrics, RunResult, Status, TimeSpent};
 use pathweave_report::{Comparison, Difference, Estimate, Standing, csv, ranked, verdict};
-use pathweave_runner::{Plan, planned, write_pages};
+use pathweave_runner::{RunPlan, planned, write_pages};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ const FIRST: [&str; 3] = ["goodput_mbps", "aggregation_benefit", "completion_s"]
 pub(crate) struct RunSet {
     results: Vec<RunResult>,
     planned: usize,
-    plans: Vec<Plan>,
+    plans: Vec<RunPlan>,
     registry: Registry,
     against: Option<String>,
     why: Option<String>,
@@ -29,7 +29,7 @@ impl RunSet {
     pub(crate) fn new(
         results: Vec<RunResult>,
         planned: usize,
-        plans: Vec<Plan>,
+        plans: Vec<RunPlan>,
         registry: Registry,
         against: Option<String>,
         why: Option<String>,

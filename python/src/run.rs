@@ -7,7 +7,9 @@ use crate::scheduler::registry;
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;
 use pathweave_proto::parameter::Described;
-use pathweave_runner::{Failure, Outcome, Plan, Request, Source, TELLING, Watch, caught, execute, plans, simulate};
+use pathweave_runner::{
+    Failure, Request, RunOutcome, RunPlan, Source, TELLING, Watch, caught, execute, plans, simulate,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::num::NonZero;
@@ -101,13 +103,13 @@ pub(crate) fn compare(
     }
     let (outcome, interrupted) =
         watched(py, progress.as_ref(), |watcher| execute(&plans, &registry, &simulate, jobs, watcher, None, None))?;
-    let Outcome { results, planned } = outcome.map_err(|failure| raised(py, &failure))?;
+    let RunOutcome { results, planned } = outcome.map_err(|failure| raised(py, &failure))?;
     let Request { against, why, .. } = request;
     Ok((RunSet::new(results, planned, plans, registry, against, why), interrupted))
 }
 
 /// A plan of this scheduler.
-pub(crate) fn one_scheduler(source: Source, scheduler: &str, registry: &Registry) -> Result<Plan, Failure> {
+pub(crate) fn one_scheduler(source: Source, scheduler: &str, registry: &Registry) -> Result<RunPlan, Failure> {
     let request = Request { schedulers: Some(scheduler.to_owned()), against: None, why: None, seeds: Vec::new() };
     let mut plans = plans(&request, [Ok(source)], registry)?;
     plans.pop().ok_or_else(|| Failure::Input("there is no scenario".into()))

@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn of_many_changes_the_first_are_shown() {
         let now: String = (0..25).map(|i| format!("pub fn f{i:02}\n")).collect();
-        let told = difference("x", "", &now);
-        assert!(told.ends_with("  + pub fn f19\n  ... and 5 more\n"), "{told}");
+        let message = difference("x", "", &now);
+        assert!(message.ends_with("  + pub fn f19\n  ... and 5 more\n"), "{message}");
     }
 }

@@ -30,8 +30,14 @@ pub(crate) enum Chore {
     },
     /// Compare the public interface of each library with docs/api/
     Api(Bless),
-    /// Check that no file has over 500 lines, and that no two rooms of a crate need each other
+    /// Check that no file has over 500 lines, and that no two rooms or files of a crate need each other
     Rooms,
+    /// Check that each dependency is used, and is allowed by deny.toml (needs cargo-machete and cargo-deny)
+    Supply {
+        /// Use the copy of the advisories that cargo-deny keeps
+        #[arg(long)]
+        offline: bool,
+    },
     /// Compare the digests of fixed runs with tools/digests/digests.txt
     Digests(Bless),
     /// Compare some of Linux's measurements with the engine; the differences must be as small as in validation/guard.txt

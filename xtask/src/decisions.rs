@@ -117,12 +117,12 @@ fn callgrind(program: &Path, work: [&str; 3], options: &[&str]) -> Result<(Vec<u
     command.args(["--tool=callgrind", "--collect-atstart=no", "--dump-line=no"]).args(options);
     command.arg(format!("--callgrind-out-file={}", profile.display())).arg(program).args(work);
     let output = command.output().map_err(|e| format!("valgrind: {e}"))?;
-    let told = || String::from_utf8_lossy(&output.stderr).into_owned();
-    let text = std::fs::read(&profile).map_err(|e| format!("{}: {e}\n{}", profile.display(), told()))?;
+    let errors = || String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = std::fs::read(&profile).map_err(|e| format!("{}: {e}\n{}", profile.display(), errors()))?;
     let _ = std::fs::remove_file(&profile);
     let text = String::from_utf8_lossy(&text);
     let parts = text.lines().filter_map(|l| l.strip_prefix("summary: ")?.trim().parse().ok()).collect();
-    Ok((parts, String::from_utf8_lossy(&output.stdout).trim().parse().map_err(|e| format!("{e}: {}", told()))?))
+    Ok((parts, String::from_utf8_lossy(&output.stdout).trim().parse().map_err(|e| format!("{e}: {}", errors()))?))
 }
 
 /// Microseconds of a decision by scheduler and connection, as criterion left them.

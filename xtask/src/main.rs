@@ -25,6 +25,7 @@ mod schedulers;
 mod setup;
 mod specs;
 mod steps;
+mod supply;
 mod three_ways;
 mod throughput;
 mod transients;
@@ -56,6 +57,9 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         }
         Chore::Rooms => {
             steps.step("rooms", |_| rooms::check());
+        }
+        Chore::Supply { offline } => {
+            steps.step("supply", |_| supply::check(offline));
         }
         Chore::Digests(Bless { bless }) => {
             steps.step("digests", |_| {

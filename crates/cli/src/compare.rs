@@ -10,7 +10,7 @@ use pathweave_lab::results::{RunResult, Status};
 use pathweave_lab::sim::Simulation;
 use pathweave_report::{Comparison, csv, ranked};
 use pathweave_runner::{
-    DEFAULT_SCENARIO, Engine, Failure, Outcome, Plan, Request, execute, open, planned as asked_for, write_pages,
+    DEFAULT_SCENARIO, Engine, Failure, Request, RunOutcome, RunPlan, execute, open, planned as asked_for, write_pages,
 };
 use pathweave_units::counted;
 use std::io::{self, Write};
@@ -32,7 +32,7 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
     let page_path = page.as_ref().map(|page| page.named_file("--report", "pages are written beside it")).transpose()?;
     let outputs = || options.jsonl.iter().chain(&options.csv).chain(&page).chain(&options.pcap);
     let plans = plans(options, registry)?;
-    let inputs: Vec<PathBuf> = plans.iter().flat_map(Plan::files).collect();
+    let inputs: Vec<PathBuf> = plans.iter().flat_map(RunPlan::files).collect();
     output::check(outputs(), &inputs)?;
     let capture = options.pcap.as_ref().map(|output| Capture::create(output, &plans)).transpose()?;
     let mut lines = options.jsonl.as_ref().map(Output::create).transpose()?;
@@ -49,7 +49,7 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
         }
     };
     let progress = Progress::new(plans.iter().map(|p| p.variants.len() * p.seeds.len()).sum());
-    let Outcome { results, planned } =
+    let RunOutcome { results, planned } =
         execute(&plans, registry, engine, options.jobs.at_once, &progress, Some(&prepare), out)?;
     drop(progress);
 
@@ -84,8 +84,8 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
     }))
 }
 
-/// The plans of the runs that `options` ask for. The error lists every mistake.
-pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec<Plan>, Failure> {
+/// What the options ask to run, with every mistake found.
+pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec<RunPlan>, Failure> {
     let request = Request {
         schedulers: options.schedulers.clone(),
         against: options.against.clone(),

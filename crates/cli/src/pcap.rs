@@ -6,7 +6,7 @@
 use crate::output::Output;
 use pathweave_lab::scenario::Scenario;
 use pathweave_lab::sim::HostPacket;
-use pathweave_runner::{Failure, Plan};
+use pathweave_runner::{Failure, RunPlan};
 use pathweave_wire::codec::{self, ethernet_header};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -47,8 +47,8 @@ struct Writer<W: Write> {
 /// The run to capture: its scenario and its label.
 ///
 /// # Errors
-/// If the plans have more than one run. Plain TCP, which always runs beside a scheduler, does not count.
-fn the_one_run(plans: &[Plan]) -> Result<(&Scenario, String), Failure> {
+/// If more than one run is asked for. Plain TCP, which always runs beside a scheduler, does not count.
+fn the_one_run(plans: &[RunPlan]) -> Result<(&Scenario, String), Failure> {
     let count = |what: &str, n: usize| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let (schedulers, seeds) = plans.first().map_or((0, 0), |p| (p.schedulers(), p.seeds.len()));
     match plans {
@@ -70,8 +70,8 @@ impl Capture {
     /// Creates the file and writes its header.
     ///
     /// # Errors
-    /// If the plans have more than one run, or if the file cannot be written.
-    pub(crate) fn create(output: &Output, plans: &[Plan]) -> Result<Self, Failure> {
+    /// If the plans are not of one run, or the file cannot be written.
+    pub(crate) fn create(output: &Output, plans: &[RunPlan]) -> Result<Self, Failure> {
         let (scenario, title) = the_one_run(plans)?;
         let writer = Writer::new(output.to_string(), BufWriter::new(output.create()?), scenario, &title);
         Ok(Capture(Arc::new(Mutex::new(writer.map_err(|e| Failure::writing(output)(io_error(e)))?))))

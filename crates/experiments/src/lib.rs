@@ -51,7 +51,6 @@ pub mod ablation;
 pub mod answer;
 pub mod arena;
 pub mod claim;
-pub mod metric;
 pub mod page;
 pub mod plan;
 pub mod plot;

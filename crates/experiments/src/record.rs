@@ -1,8 +1,8 @@
 //! The files that a sweep writes: JSON Lines, one file for each shard. The first line identifies the sweep; each
 //! further line is a run.
 
-use crate::metric;
 use crate::runs::{Cell, Sweep};
+use pathweave_lab::metric;
 use pathweave_lab::results::{RunResult, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -2,9 +2,9 @@
 
 use crate::ablation::Tried;
 use crate::claim::{Atom, Found, Judged};
-use crate::metric;
 use crate::plan::Plan;
 use core::fmt::Write as _;
+use pathweave_lab::metric;
 use pathweave_report::short;
 use pathweave_units::counted;
 use serde::Serialize;

@@ -71,12 +71,12 @@ pub enum What {
     Decision {
         /// The scheduler's input.
         saw: SawEntry,
-        /// The scheduler's answer.
-        verdict: Verdict,
-        /// The reason of the answer.
+        /// What it answered.
+        verdict: DecisionEntry,
+        /// Why.
         reason: ReasonEntry,
-        /// How the connection carried the answer out.
-        outcome: Outcome,
+        /// What the connection made of it.
+        outcome: DecisionOutcome,
     },
     /// The connection assigned data to one more subflow, which was assigned before.
     Repeated {
@@ -175,8 +175,8 @@ pub struct SubflowEntry {
 /// Answers of a scheduler.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Data is assigned to a subflow.
+pub enum DecisionEntry {
+    /// Data goes to a subflow.
     Assign {
         /// The subflow.
         #[serde(flatten)]
@@ -210,8 +210,8 @@ pub struct ReasonEntry {
 /// Ways in which the connection carries out a decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// The data was assigned.
+pub enum DecisionOutcome {
+    /// The data was given.
     Assigned(GivenEntry),
     /// A short segment is held back.
     HeldBack {
@@ -231,11 +231,11 @@ pub enum Outcome {
     },
 }
 
-impl Outcome {
-    /// The assigned data, if there is any.
+impl DecisionOutcome {
+    /// What was given to a subflow.
     pub fn given(&self) -> Option<&GivenEntry> {
         match self {
-            Outcome::Assigned(given) | Outcome::Replaced { by: Some(given), .. } => Some(given),
+            DecisionOutcome::Assigned(given) | DecisionOutcome::Replaced { by: Some(given), .. } => Some(given),
             _ => None,
         }
     }
@@ -382,11 +382,11 @@ fn decision(decided: Decided, named: &impl Fn(SubflowId) -> Named) -> What {
     let (verdict, reason) = match &decision {
         Decision::Assign(a) => {
             let queue = a.window == WindowUse::Queue;
-            (Verdict::Assign { subflow: named(a.subflow), range: bytes(&a.range), queue }, &a.reason)
+            (DecisionEntry::Assign { subflow: named(a.subflow), range: bytes(&a.range), queue }, &a.reason)
         }
         Decision::Wait { until, for_subflow, reason } => {
             let until_s = until.map(Instant::as_secs_f64);
-            (Verdict::Wait { for_subflow: for_subflow.map(named), until_s }, reason)
+            (DecisionEntry::Wait { for_subflow: for_subflow.map(named), until_s }, reason)
         }
     };
     What::Decision {
@@ -402,11 +402,11 @@ fn decision(decided: Decided, named: &impl Fn(SubflowId) -> Named) -> What {
         verdict,
         reason: reason_entry(reason),
         outcome: match carried {
-            Carried::Assigned(g) => Outcome::Assigned(given(g)),
-            Carried::HeldBack(by) => Outcome::HeldBack { by: keeper(by) },
-            Carried::Delegated => Outcome::Delegated,
-            Carried::Waiting => Outcome::Waiting,
-            Carried::Replaced { error, by } => Outcome::Replaced { why: why(error), by: by.map(given) },
+            Carried::Assigned(g) => DecisionOutcome::Assigned(given(g)),
+            Carried::HeldBack(by) => DecisionOutcome::HeldBack { by: keeper(by) },
+            Carried::Delegated => DecisionOutcome::Delegated,
+            Carried::Waiting => DecisionOutcome::Waiting,
+            Carried::Replaced { error, by } => DecisionOutcome::Replaced { why: why(error), by: by.map(given) },
         },
     }
 }

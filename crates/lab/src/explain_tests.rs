@@ -14,7 +14,9 @@ fn explained(scenario: &str, scheduler: &str, settings: &[(&str, &str)], to_ms: 
 /// The texts of all waits for a subflow.
 fn waits(explanation: &Explanation) -> Vec<String> {
     let wait = |e: &Entry| match &e.what {
-        What::Decision { verdict: Verdict::Wait { for_subflow: Some(_), .. }, reason, .. } => Some(reason.text.clone()),
+        What::Decision { verdict: DecisionEntry::Wait { for_subflow: Some(_), .. }, reason, .. } => {
+            Some(reason.text.clone())
+        }
         _ => None,
     };
     explanation.entries.iter().filter_map(wait).collect()

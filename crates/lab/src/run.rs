@@ -7,6 +7,7 @@ use pathweave_algorithms::Registry;
 
 /// The reason why a run could not start.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum RunError {
     /// The scenario has a mistake.
     Scenario(Box<ScenarioError>),

@@ -11,7 +11,7 @@ const HEAD: &str = "scenario,scheduler,same_packets_as,plain_tcp_path,host,plann
 /// The heading and the lines. An interval is half the width of the 95 % interval of the mean, or of the difference to
 /// the reference seed by seed. A scheduler without a measurement has a line without numbers.
 pub fn csv(comparisons: &[Comparison]) -> String {
-    let mut out = format!("{}\n", METRICS.iter().fold(HEAD.to_owned(), |head, m| head + "," + m.csv.0));
+    let mut out = format!("{}\n", METRICS.iter().fold(HEAD.to_owned(), |head, m| head + "," + m.csv));
     for comparison in comparisons {
         for summary in &comparison.summaries {
             line(&mut out, comparison, summary, &summary.scheduler, "");
@@ -51,7 +51,7 @@ fn line(out: &mut String, comparison: &Comparison, s: &Summary, name: &str, same
         number(s.benefit.map(|b| b.mean)),
         s.share.iter().map(|x| number(Some(*x))).collect::<Vec<_>>().join("/"),
     ];
-    let metrics = METRICS.iter().zip(&s.metrics).map(|(m, value)| number(value.map(|x| x / m.csv.1)));
+    let metrics = METRICS.iter().zip(&s.metrics).map(|(m, value)| number(value.map(|x| m.in_csv(x))));
     write_line(out, fields.into_iter().chain(metrics));
 }
 

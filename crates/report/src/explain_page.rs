@@ -5,7 +5,7 @@ use crate::document::html;
 use crate::document::{BRAND, Document, document};
 use crate::number::kilobytes;
 use crate::timeline::{Tally, blocked_text, by_rule, happened, headline, outcome_text, verdict_text};
-use pathweave_lab::explain::{Entry, Explanation, Named, SawEntry, Verdict, What};
+use pathweave_lab::explain::{DecisionEntry, Entry, Explanation, Named, SawEntry, What};
 use pathweave_units::counted;
 use serde::Serialize;
 use std::fmt::Write;
@@ -227,7 +227,9 @@ fn spans(explanation: &Explanation, entries: &[Entry], to: f64) -> Vec<Span> {
     };
     for entry in entries {
         match &entry.what {
-            What::Decision { saw, verdict: Verdict::Wait { .. }, reason, outcome } if outcome.given().is_none() => {
+            What::Decision { saw, verdict: DecisionEntry::Wait { .. }, reason, outcome }
+                if outcome.given().is_none() =>
+            {
                 if has_space(saw) {
                     waits.get_or_insert_with(|| (entry.time_s, format!("the scheduler waits: {}", reason.text)));
                 } else {

@@ -1,7 +1,9 @@
 //! The decisions of one run as lines of text.
 
 use crate::number::{bytes, short};
-use pathweave_lab::explain::{Entry, Explanation, GivenEntry, Limit, Named, Outcome, SawEntry, Verdict, What};
+use pathweave_lab::explain::{
+    DecisionEntry, DecisionOutcome, Entry, Explanation, GivenEntry, Limit, Named, SawEntry, What,
+};
 use pathweave_units::counted;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -67,13 +69,13 @@ pub(crate) fn blocked_text(by: Limit, holders: &[Named]) -> String {
 }
 
 /// The text for a scheduler's decision.
-pub(crate) fn verdict_text(verdict: &Verdict) -> String {
+pub(crate) fn verdict_text(verdict: &DecisionEntry) -> String {
     match verdict {
-        Verdict::Assign { subflow, range, queue } => {
+        DecisionEntry::Assign { subflow, range, queue } => {
             let how = if *queue { "queue on" } else { "assign to" };
             format!("{how} {}: {}", subflow.path, data(*range))
         }
-        Verdict::Wait { for_subflow, until_s } => {
+        DecisionEntry::Wait { for_subflow, until_s } => {
             let whom = for_subflow.as_ref().map_or(String::new(), |s| format!(" for {}", s.path));
             let until = until_s.map_or(String::new(), |t| format!(" until {t:.6} s at the latest"));
             format!("wait{whom}{until}")
@@ -81,19 +83,19 @@ pub(crate) fn verdict_text(verdict: &Verdict) -> String {
     }
 }
 
-/// The text for what the connection did, if that differs from the decision.
-pub(crate) fn outcome_text(verdict: &Verdict, outcome: &Outcome) -> Option<String> {
+/// The text for what the connection did, if it differs from the decision.
+pub(crate) fn outcome_text(verdict: &DecisionEntry, outcome: &DecisionOutcome) -> Option<String> {
     let given = |g: &GivenEntry| format!("{} on {}", data(g.range), g.subflow.path);
     match outcome {
-        Outcome::Assigned(g) => {
-            let whole = matches!(verdict, Verdict::Assign { range, .. } if *range == g.range);
+        DecisionOutcome::Assigned(g) => {
+            let whole = matches!(verdict, DecisionEntry::Assign { range, .. } if *range == g.range);
             let by = g.clipped_by.map_or(String::new(), |by| format!(", clipped by the {by}"));
             (!whole).then(|| format!("carried out: {}{by}", data(g.range)))
         }
-        Outcome::HeldBack { by } => Some(format!("held back: {by} keeps a short segment")),
-        Outcome::Delegated => Some("when all packets of this instant have been taken".into()),
-        Outcome::Waiting => None,
-        Outcome::Replaced { why, by } => {
+        DecisionOutcome::HeldBack { by } => Some(format!("held back: {by} keeps a short segment")),
+        DecisionOutcome::Delegated => Some("when all packets of this instant have been taken".into()),
+        DecisionOutcome::Waiting => None,
+        DecisionOutcome::Replaced { why, by } => {
             let by = by.as_ref().map_or("nothing".into(), given);
             Some(format!("not carried out: {why}; the default gave {by}"))
         }
@@ -164,9 +166,9 @@ pub(crate) fn by_rule(entries: &[Entry]) -> Vec<((String, String), Tally)> {
         let (who, rule, moved) = match &entry.what {
             What::Decision { verdict, reason, outcome, .. } => {
                 let who = match verdict {
-                    Verdict::Assign { subflow, .. } => subflow.path.clone(),
-                    Verdict::Wait { for_subflow: Some(s), .. } => format!("wait for {}", s.path),
-                    Verdict::Wait { .. } => "wait".into(),
+                    DecisionEntry::Assign { subflow, .. } => subflow.path.clone(),
+                    DecisionEntry::Wait { for_subflow: Some(s), .. } => format!("wait for {}", s.path),
+                    DecisionEntry::Wait { .. } => "wait".into(),
                 };
                 let moved = outcome.given().map_or(0, |g| g.range[1] - g.range[0]);
                 (who, plain_rule(&reason.rule), moved)

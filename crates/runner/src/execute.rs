@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, caught};
 use crate::made_by::COMMIT;
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 use pathweave_algorithms::Registry;
 use pathweave_lab::benefit::aggregation_benefit;
 use pathweave_lab::results::{Manifest, RunResult, SCHEMA_VERSION, Status};
@@ -34,7 +34,7 @@ impl Watch for NoWatch {}
 
 /// The results of the runs.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The results in the order of plans, variants and seeds, whatever the number of threads.
     pub results: Vec<RunResult>,
     /// The number of planned runs. It exceeds the number of results if [`Watch::stop`] ended the runs early.
@@ -47,14 +47,14 @@ pub struct Outcome {
 /// # Errors
 /// If a line cannot be written.
 pub fn execute(
-    plans: &[Plan],
+    plans: &[RunPlan],
     registry: &Registry,
     engine: &Engine,
     jobs: Option<NonZero<usize>>,
     watch: &dyn Watch,
     prepare: Option<&Prepare<'_>>,
     lines: Option<&mut (dyn Write + Send)>,
-) -> Result<Outcome, Failure> {
+) -> Result<RunOutcome, Failure> {
     let mut runs = Vec::new();
     let mut baselines_of = Vec::new();
     let mut plan_of = Vec::new();
@@ -104,7 +104,7 @@ pub fn execute(
     });
     let planned = runs.len();
     let results = lines.into_inner().unwrap_or_else(|e| e.into_inner()).finish()?;
-    Ok(Outcome { results, planned })
+    Ok(RunOutcome { results, planned })
 }
 
 /// Accepts results in any order, and writes lines in the order of the plan.

@@ -29,13 +29,13 @@ mod sweep;
 mod validation;
 
 pub use execute::{Engine, Prepare, Run, failed, simulate};
-pub use execute::{NoWatch, Outcome, Watch, execute, spread};
+pub use execute::{NoWatch, RunOutcome, Watch, execute, spread};
 pub use explain::{Explained, explanation};
 pub use failure::Failure;
 pub use failure::{SchedulerFault, caught, remember_places};
 pub use made_by::{COMMIT, version};
 pub use plan::Traces;
-pub use plan::{DEFAULT_SCENARIO, Plan, Request, Source, TELLING, check, chosen, open, plans};
+pub use plan::{DEFAULT_SCENARIO, Request, RunPlan, Source, TELLING, check, chosen, open, plans};
 pub use report::{planned, write_pages};
 pub use sweep::{Bundle, ReadyPlan};
 pub use validation::{reference_runs, references};

@@ -45,7 +45,7 @@ pub struct Request {
 
 /// One scenario with all runs on it.
 #[derive(Debug)]
-pub struct Plan {
+pub struct RunPlan {
     /// The scenario's name.
     pub name: String,
     /// The argument that named the scenario: a built-in scenario, or a file.
@@ -60,7 +60,7 @@ pub struct Plan {
     pub seeds: Vec<u64>,
 }
 
-impl Plan {
+impl RunPlan {
     /// The number of schedulers among the variants.
     pub fn schedulers(&self) -> usize {
         self.variants.iter().filter(|(variant, _)| matches!(variant, Variant::Scheduler(_))).count()
@@ -97,7 +97,7 @@ pub fn plans(
     request: &Request,
     sources: impl IntoIterator<Item = Result<Source, Failure>>,
     registry: &Registry,
-) -> Result<Vec<Plan>, Failure> {
+) -> Result<Vec<RunPlan>, Failure> {
     let mut schedulers = match &request.schedulers {
         Some(list) => chosen(list, registry)?,
         None => telling(registry),
@@ -108,7 +108,7 @@ pub fn plans(
     for (option, name) in &named {
         add_named(option, name, &mut schedulers, registry)?;
     }
-    let mut plans: Vec<Plan> = Vec::new();
+    let mut plans: Vec<RunPlan> = Vec::new();
     for source in sources {
         let Source { argument, document, folder } = source?;
         let mut traces = Traces::new(folder.as_deref());
@@ -138,7 +138,7 @@ pub fn plans(
                 "{argument}: there are two scenarios called {title}, and results go by that name; rename one"
             )));
         }
-        plans.push(Plan {
+        plans.push(RunPlan {
             name: title,
             argument,
             document,

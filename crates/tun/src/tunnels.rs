@@ -27,6 +27,7 @@ const MAX_SEGMENTS: usize = 64;
 
 /// Counts of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counters {
     /// Packets read; a super-segment counts as one.
     pub received: u64,

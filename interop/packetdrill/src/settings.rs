@@ -150,8 +150,8 @@ impl Settings {
 
     /// The machine's own address, as packetdrill tells scripts.
     pub(crate) fn own_address() -> IpAddr {
-        let told = std::env::var("OPT_LOCAL_IP").ok().and_then(|text| text.parse().ok());
-        told.unwrap_or(IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1)))
+        let given = std::env::var("OPT_LOCAL_IP").ok().and_then(|text| text.parse().ok());
+        given.unwrap_or(IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1)))
     }
 }
 

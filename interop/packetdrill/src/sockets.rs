@@ -133,7 +133,7 @@ impl Stack {
             Err(WriteError::Blocked) => Err(Refusal::Blocked),
             Err(_) => match core::mem::take(&mut self.socket(fd)?.error) {
                 0 => refuse(libc::EPIPE),
-                told => refuse(told),
+                number => refuse(number),
             },
         };
         self.settle();
@@ -185,8 +185,8 @@ impl Stack {
         let handle = self.connection(fd).ok()?;
         let rest = self.readable_bytes(fd).ok()?;
         let ends = self.endpoint.connection(handle).is_some_and(|c| c.at_end());
-        let told = if rest == 0 { u64::from(ends) } else { rest };
-        self.socket(fd).ok()?.options.tells_rest.then(|| i32::try_from(told).unwrap_or(i32::MAX))
+        let left = if rest == 0 { u64::from(ends) } else { rest };
+        self.socket(fd).ok()?.options.tells_rest.then(|| i32::try_from(left).unwrap_or(i32::MAX))
     }
 
     /// Bytes that can be read at once (`SIOCINQ`).

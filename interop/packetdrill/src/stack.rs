@@ -90,7 +90,7 @@ fn number_of(error: ConnectionError) -> i32 {
         ConnectionError::Refused => libc::ECONNREFUSED,
         ConnectionError::Reset => libc::ECONNRESET,
         ConnectionError::AllPathsDead | ConnectionError::ConnectTimeout => libc::ETIMEDOUT,
-        ConnectionError::Aborted => libc::EPIPE,
+        _ => libc::EPIPE,
     }
 }
 

@@ -105,12 +105,12 @@ pub(crate) unsafe extern "C" fn epoll_wait(
 ) -> c_int {
     match wait(user, timeout, |stack| stack.epoll_wait(epoll, most.max(0) as usize)) {
         Err(libc::EAGAIN) => 0,
-        result => answer(result, |told| {
-            for (i, (events_of_one, data)) in told.iter().enumerate() {
+        result => answer(result, |found| {
+            for (i, (events_of_one, data)) in found.iter().enumerate() {
                 // Sound: room for `most` events.
                 unsafe { events.add(i).write_unaligned(epoll_event { events: *events_of_one, u64: *data }) };
             }
-            told.len() as c_int
+            found.len() as c_int
         }),
     }
 }

@@ -47,6 +47,7 @@ impl Applications for Programs<'_> {
                 }
                 ConnectionEvent::Readable => self.read_if_due(now, host, endpoint),
                 ConnectionEvent::Writable | ConnectionEvent::Connected => self.write_if_due(now, host, endpoint),
+                _ => {}
             }
         }
         acted

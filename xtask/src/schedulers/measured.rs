@@ -142,7 +142,7 @@ pub(super) fn measured(out: &mut String, name: &str, results: &[Results]) {
             l.out_of_order,
             r.median_out_of_order()
         );
-        let told = format!(
+        let found = format!(
             "* **{}** ({}): {} Mbit/s, {against} % against the median scheduler's {:.2}",
             r.scenario,
             r.about,
@@ -150,11 +150,11 @@ pub(super) fn measured(out: &mut String, name: &str, results: &[Results]) {
             r.median()
         );
         if l.benefit < 0.0 {
-            fails.push(format!("{told}; less than plain TCP on the best path, which has {:.2}", r.best_path()));
+            fails.push(format!("{found}; less than plain TCP on the best path, which has {:.2}", r.best_path()));
         } else if place.fails() {
-            fails.push(told);
+            fails.push(found);
         } else if place.shines() {
-            shines.push(told);
+            shines.push(found);
         }
     }
     for (heading, places) in [("When it shines", &shines), ("When it fails", &fails)] {

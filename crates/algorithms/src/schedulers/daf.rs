@@ -31,7 +31,7 @@
 //!   does not show whether F_j has arrived.
 //! * Deviations are in bytes, because segments of different subflows may differ in size.
 
-use super::forward::is_faster;
+use super::minrtt;
 use core::ops::Range;
 use pathweave_proto::connection::SendMap;
 use pathweave_proto::parameter::{Kind, Parameter, Values};
@@ -213,6 +213,11 @@ impl Feedback {
             _ => {}
         }
     }
+}
+
+/// Whether `i` is faster than `j`; DPSAF III.B calls `i` a slave of `j`.
+pub(crate) fn is_faster(i: &SubflowView, j: &SubflowView) -> bool {
+    i.rtt.smoothed.is_some() && (minrtt::key(i), i.id) < (minrtt::key(j), j.id)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@
 //!   the same data to the other. A subflow without a sample leaves no gap, and nothing is left to it.
 //! * One decision assigns as much as j's window has room for, because N_j is the same for each of these segments.
 
-use super::daf::Feedback;
+use super::daf::{Feedback, is_faster};
 use super::minrtt;
 use core::fmt;
 use core::ops::Range;
@@ -99,11 +99,6 @@ impl<P: Predict> Forward<P> {
         }
         gap
     }
-}
-
-/// Whether `i` is faster than `j`; DPSAF III.B calls `i` a slave of `j`.
-pub(crate) fn is_faster(i: &SubflowView, j: &SubflowView) -> bool {
-    i.rtt.smoothed.is_some() && (minrtt::key(i), i.id) < (minrtt::key(j), j.id)
 }
 
 /// The first run of unassigned bytes after the first `gap` unassigned bytes, inside the send window.

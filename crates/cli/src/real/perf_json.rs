@@ -8,7 +8,7 @@
 
 use super::args::PerfOptions;
 use pathweave_tun::perf::{
-    Amount, Interval, Outcome, PIECE_BYTES, Request, SubflowFigures, Totals, cookie, rate, system,
+    Amount, Interval, Measurement, PIECE_BYTES, Request, SubflowFigures, Totals, cookie, rate, system,
 };
 use pathweave_units::Duration;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::time::{Duration as StdDuration, SystemTime};
 
 /// The whole document.
-pub(crate) fn json(options: &PerfOptions, request: &Request, outcome: &Outcome, error: Option<&str>) -> Value {
+pub(crate) fn json(options: &PerfOptions, request: &Request, outcome: &Measurement, error: Option<&str>) -> Value {
     let mut start = start(options, request);
     let date = SystemTime::UNIX_EPOCH + StdDuration::from_secs(outcome.began);
     start["timestamp"] = json!({ "time": httpdate::fmt_http_date(date), "timesecs": outcome.began });
@@ -93,8 +93,8 @@ fn connected(index: usize, (local, remote): (SocketAddr, SocketAddr)) -> Value {
     })
 }
 
-fn end(request: &Request, outcome: &Outcome) -> Value {
-    let Outcome { client, server, .. } = outcome;
+fn end(request: &Request, outcome: &Measurement) -> Value {
+    let Measurement { client, server, .. } = outcome;
     let seconds = outcome.duration.as_secs_f64();
     let omit = request.omit.as_secs_f64();
     let up = is_up(request);
@@ -130,7 +130,7 @@ fn end(request: &Request, outcome: &Outcome) -> Value {
     end
 }
 
-fn processor(outcome: &Outcome) -> Value {
+fn processor(outcome: &Measurement) -> Value {
     let percent = |nanoseconds: u64| match outcome.duration.as_nanos() {
         0 => 0.0,
         whole => 100.0 * nanoseconds as f64 / whole as f64,
@@ -209,7 +209,7 @@ struct Sum {
     round_trips: Vec<Duration>,
 }
 
-fn sums(outcome: &Outcome) -> Vec<Sum> {
+fn sums(outcome: &Measurement) -> Vec<Sum> {
     let mut sums: Vec<Sum> = Vec::new();
     for subflow in outcome.intervals.iter().flat_map(|i| &i.subflows) {
         match sums.iter_mut().find(|s| (s.figures.local, s.figures.remote) == (subflow.local, subflow.remote)) {
@@ -227,8 +227,8 @@ fn sums(outcome: &Outcome) -> Vec<Sum> {
     sums
 }
 
-/// Bytes that each subflow sent and received, or those of the connection if subflows are not known.
-fn streams(outcome: &Outcome, request: &Request, sent: Option<u64>, arrived: Option<u64>) -> Vec<Value> {
+/// What each subflow sent and received, or the connection if subflows are not known.
+fn streams(outcome: &Measurement, request: &Request, sent: Option<u64>, arrived: Option<u64>) -> Vec<Value> {
     let (seconds, up) = (outcome.duration.as_secs_f64(), is_up(request));
     let end = |socket: usize, bytes: u64| {
         let mut value = sum(bytes, 0.0, seconds, up);

@@ -5,13 +5,13 @@ mod needed;
 
 use crate::answer::{Answer, Case, Tone, multipath};
 use crate::claim::Judged;
-use crate::metric;
 use crate::plot::forms::{Axes, Cell, map};
 use crate::plot::{self, Drawn, HEIGHT, WIDTH};
 use crate::reproduction::{counts, words};
 use crate::results::Results;
 use crate::runs::{self, Sweep};
 use core::fmt::Write as _;
+use pathweave_lab::metric;
 use pathweave_report::{figure_page, html, short};
 
 /// Most maps of one kind on a page.

@@ -1,6 +1,6 @@
 //! Figures and claims of a plan.
 
-use super::read::{Read, Result};
+use super::reader::{Read, Result};
 use super::{Claim, Comparison, Condition, Figure, Form, Over, Plan, Relation, Side};
 use pathweave_lab::scenario::{Data, Entry, Value};
 

@@ -6,6 +6,7 @@
 mod claims;
 mod points;
 mod read;
+mod reader;
 
 use pathweave_lab::scenario::{Document, Place, ScenarioError};
 

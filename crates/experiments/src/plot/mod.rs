@@ -6,12 +6,12 @@
 mod axis;
 pub mod forms;
 
-use crate::metric;
 use crate::plan::{Figure, Form};
 use crate::results::Results;
 use crate::runs::Sweep;
 use axis::Frame;
 use core::fmt::Write as _;
+use pathweave_lab::metric;
 
 /// Width of a panel.
 pub const WIDTH: f64 = 380.0;

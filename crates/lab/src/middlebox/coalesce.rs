@@ -25,8 +25,8 @@ pub(super) const KIND: Kind = Kind {
 
 /// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    /// Most data of a joined segment, bytes.
+pub(super) struct CoalesceSettings {
+    /// The most data of a joined segment, bytes.
     size: u64,
     /// Time for which a segment waits for the next one.
     wait: Duration,
@@ -45,17 +45,17 @@ pub(crate) enum CoalesceOptions {
 words!(/// Which segments are joined.
 CoalesceOptionsParser: CoalesceOptions { "first" => CoalesceOptions::First, "same" => CoalesceOptions::Same });
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written {
+pub(super) fn read(c: &mut Compound) -> Result<CoalesceSettings, Wrong> {
+    Ok(CoalesceSettings {
         size: c.required::<DataSize>("size")?,
         wait: c.optional::<PositiveTime>("wait")?.unwrap_or(Duration::from_millis(1)),
         options: c.optional::<CoalesceOptionsParser>("options")?.unwrap_or(CoalesceOptions::First),
     })
 }
 
-impl Settings for Written {
+impl Settings for CoalesceSettings {
     fn text(&self) -> String {
-        let Written { size, wait, options } = self;
+        let CoalesceSettings { size, wait, options } = self;
         let options = CoalesceOptionsParser::write(options);
         format!("coalesce:size={}:wait={wait}:options={options}", DataSize::write(size))
     }
@@ -65,8 +65,8 @@ impl Settings for Written {
 }
 
 struct Coalesce {
-    written: Written,
-    /// Waiting segments, at most one of each flow and direction, oldest first.
+    written: CoalesceSettings,
+    /// At most one of each flow and direction, oldest first.
     held: Vec<Held>,
 }
 

@@ -23,19 +23,19 @@ pub(super) const KIND: Kind = Kind {
 
 /// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    /// Number of the changed byte in a flow's data, from 1.
+pub(super) struct EditSettings {
+    /// Which byte: the first byte of a flow's data is number 1.
     at: u64,
     direction: Way,
 }
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written { at: c.required::<Size>("at")?, direction: direction(c)? })
+pub(super) fn read(c: &mut Compound) -> Result<EditSettings, Wrong> {
+    Ok(EditSettings { at: c.required::<Size>("at")?, direction: direction(c)? })
 }
 
-impl Settings for Written {
+impl Settings for EditSettings {
     fn text(&self) -> String {
-        let Written { at, direction } = self;
+        let EditSettings { at, direction } = self;
         format!("edit:at={}:direction={}", Size::write(at), WayParser::write(direction))
     }
     fn element(&self, _random: Random) -> Box<dyn Element> {

@@ -14,13 +14,13 @@ pub(super) const KIND: Kind = Kind { name: "isn", about: "Changes the sequence n
 
 /// The settings in a scenario file: none.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written;
+pub(super) struct IsnSettings;
 
-pub(super) fn read(_c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written)
+pub(super) fn read(_c: &mut Compound) -> Result<IsnSettings, Wrong> {
+    Ok(IsnSettings)
 }
 
-impl Settings for Written {
+impl Settings for IsnSettings {
     fn text(&self) -> String {
         "isn".into()
     }

@@ -22,18 +22,18 @@ pub(super) const KIND: Kind = Kind {
 
 /// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
+pub(super) struct MtuSettings {
     /// The largest IP packet that passes, bytes.
     size: u64,
     message: bool,
 }
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
+pub(super) fn read(c: &mut Compound) -> Result<MtuSettings, Wrong> {
     let message = c.optional::<Bool>("message")?.unwrap_or(true);
-    Ok(Written { size: c.required::<DataSize>("size")?, message })
+    Ok(MtuSettings { size: c.required::<DataSize>("size")?, message })
 }
 
-impl Settings for Written {
+impl Settings for MtuSettings {
     fn text(&self) -> String {
         format!("mtu:size={}:message={}", DataSize::write(&self.size), self.message)
     }

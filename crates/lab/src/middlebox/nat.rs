@@ -22,16 +22,16 @@ pub(super) const KIND: Kind = Kind {
 
 /// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    /// Time at which all bindings are forgotten.
+pub(super) struct NatSettings {
+    /// When it forgets all its bindings.
     after: Option<Duration>,
 }
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written { after: c.optional::<Time>("after")? })
+pub(super) fn read(c: &mut Compound) -> Result<NatSettings, Wrong> {
+    Ok(NatSettings { after: c.optional::<Time>("after")? })
 }
 
-impl Settings for Written {
+impl Settings for NatSettings {
     fn text(&self) -> String {
         self.after.map_or("nat".into(), |after| format!("nat:after={after}"))
     }

@@ -23,17 +23,17 @@ pub(super) const KIND: Kind = Kind {
 
 /// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    /// Time that its acknowledgement takes back to the sender.
+pub(super) struct ProactiveAckSettings {
+    /// How long its acknowledgement takes back to the sender.
     delay: Duration,
     after: Duration,
 }
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written { delay: c.required::<PositiveTime>("delay")?, after: after(c)? })
+pub(super) fn read(c: &mut Compound) -> Result<ProactiveAckSettings, Wrong> {
+    Ok(ProactiveAckSettings { delay: c.required::<PositiveTime>("delay")?, after: after(c)? })
 }
 
-impl Settings for Written {
+impl Settings for ProactiveAckSettings {
     fn text(&self) -> String {
         format!("proactive-ack:delay={}:after={}", self.delay, self.after)
     }

@@ -25,8 +25,8 @@ pub(super) const KIND: Kind = Kind {
 
 /// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    /// Most data of a resulting segment, bytes.
+pub(super) struct SplitSettings {
+    /// The most data of a segment behind it, bytes.
     size: u64,
     options: SplitOptions,
 }
@@ -43,16 +43,16 @@ pub(crate) enum SplitOptions {
 words!(/// Where the options of a segment go that is cut.
 SplitOptionsParser: SplitOptions { "copy" => SplitOptions::Copy, "first" => SplitOptions::First });
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written {
+pub(super) fn read(c: &mut Compound) -> Result<SplitSettings, Wrong> {
+    Ok(SplitSettings {
         size: c.required::<DataSize>("size")?,
         options: c.optional::<SplitOptionsParser>("options")?.unwrap_or(SplitOptions::Copy),
     })
 }
 
-impl Settings for Written {
+impl Settings for SplitSettings {
     fn text(&self) -> String {
-        let Written { size, options } = self;
+        let SplitSettings { size, options } = self;
         format!("split:size={}:options={}", DataSize::write(size), SplitOptionsParser::write(options))
     }
     fn element(&self, _random: Random) -> Box<dyn Element> {

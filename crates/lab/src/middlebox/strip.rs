@@ -22,7 +22,7 @@ pub(super) const KIND: Kind = Kind {
 
 /// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
+pub(super) struct StripSettings {
     on: StripOn,
     after: Duration,
     direction: Way,
@@ -52,13 +52,13 @@ StripOnParser: StripOn {
     "first-data" => StripOn::FirstData,
 });
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written { on: c.required::<StripOnParser>("on")?, after: after(c)?, direction: direction(c)? })
+pub(super) fn read(c: &mut Compound) -> Result<StripSettings, Wrong> {
+    Ok(StripSettings { on: c.required::<StripOnParser>("on")?, after: after(c)?, direction: direction(c)? })
 }
 
-impl Settings for Written {
+impl Settings for StripSettings {
     fn text(&self) -> String {
-        let Written { on, after, direction } = self;
+        let StripSettings { on, after, direction } = self;
         format!("strip:on={}:after={after}:direction={}", StripOnParser::write(on), WayParser::write(direction))
     }
     fn element(&self, _random: Random) -> Box<dyn Element> {
@@ -67,7 +67,7 @@ impl Settings for Written {
 }
 
 struct Strip {
-    written: Written,
+    written: StripSettings,
     flows: Flows<Seen>,
 }
 
@@ -107,7 +107,7 @@ pub(super) fn strip(segment: &mut Segment) {
 
 impl Element for Strip {
     fn pass(&mut self, now: Instant, mut passing: Passing, out: &mut Vec<Passing>) {
-        let Written { after, direction, .. } = self.written;
+        let StripSettings { after, direction, .. } = self.written;
         if now >= Instant::ZERO + after && passing.direction.is_of(direction) && self.takes(&passing) {
             strip(&mut passing.segment);
         }

@@ -2,10 +2,9 @@
 //! equal scenarios have equal texts.
 
 use super::Files;
-use super::data::{Connection, Path, Scenario};
+use super::data::{Connection, Path, Scenario, Traffic};
 use super::link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource, default_link};
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, TRAFFIC, change_of};
-use super::traffic::Traffic;
 use crate::middlebox::MiddleboxParser;
 use crate::value_parser::ValueParser;
 use std::fmt::Write as _;

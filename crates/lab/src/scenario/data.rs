@@ -1,17 +1,12 @@
 //! A scenario as plain data: its paths and connections, which hold the engine's settings. Links are in `link.rs`.
 
 use super::link::Link;
-use super::spec;
-use super::traffic::Traffic;
 use crate::middlebox::Middlebox;
 use crate::value_parser::words;
-use pathweave_algorithms::Registry;
-use pathweave_proto::config::ConnectionConfig;
+use pathweave_proto::config::{ConnectionConfig, PathMtuDiscovery, ReceiveBuffer, TcpConfig};
 use pathweave_proto::host::Host;
-use pathweave_proto::parameter::{Parameter, ParameterError};
 use pathweave_units::{Bitrate, Duration};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Everything that determines a run, except its seed and the contents of the trace files that it names.
 #[derive(Clone, Debug, PartialEq)]
@@ -299,31 +294,82 @@ impl core::fmt::Display for Algorithm {
     }
 }
 
-impl Connection {
-    /// The engine's settings, which both ends share.
-    ///
-    /// # Errors
-    /// If the registry is not the one that the scenario was read with.
-    pub fn config(&self, registry: &Registry) -> Result<ConnectionConfig, ParameterError> {
-        let scheduler = registry.choose_scheduler(&self.engine.scheduler.name, &self.engine.scheduler.given)?;
-        let congestion = spec::controller(&self.engine.congestion, registry)?;
-        let single_path = self.path_mode == PathMode::Single;
-        Ok(ConnectionConfig {
-            host: self.host.into(),
-            single_path,
-            ..self.engine.clone().with_algorithms(scheduler, congestion)
-        })
+/// A connection with all defaults.
+pub(crate) fn default_connection() -> Connection {
+    let algorithm = |name: &str| Algorithm { name: name.into(), given: Vec::new() };
+    Connection {
+        name: String::new(),
+        paths: Vec::new(),
+        measured: true,
+        start: Duration::ZERO,
+        start_spread: Duration::ZERO,
+        direction: Direction::Upload,
+        workload: Workload::Bulk,
+        page: String::new(),
+        path_mode: PathMode::Primary,
+        host: HostModel::Rfc,
+        engine: ConnectionConfig {
+            send_buffer: 16 << 20,
+            receive_buffer: ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 },
+            // As in Linux, whose net.ipv4.tcp_mtu_probing is 0.
+            tcp: TcpConfig { path_mtu_discovery: PathMtuDiscovery::Messages, ..TcpConfig::default() },
+            ..ConnectionConfig::new(algorithm("minrtt"), algorithm("reno"))
+        },
     }
+}
 
-    /// Every parameter of the connection's scheduler with its value as written, defaults included.
-    pub fn scheduler_parameters(&self, registry: &Registry) -> BTreeMap<String, String> {
-        let factory = registry.scheduler(&self.engine.scheduler.name);
-        let declared = factory.map(|factory| factory.parameters()).unwrap_or_default();
-        let given = &self.engine.scheduler.given;
-        let value = |p: &Parameter<'_>| match given.iter().find(|(key, _)| key == p.name) {
-            Some((_, value)) => value.clone(),
-            None => p.default.to_owned(),
-        };
-        declared.iter().map(|p| (p.name.to_owned(), value(p))).collect()
-    }
+/// A source of UDP packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    /// Its name.
+    pub name: String,
+    /// Index of the path that its packets take.
+    pub path: usize,
+    /// From the client to the server (upload) or back.
+    pub direction: Direction,
+    /// When which packets are sent.
+    pub pattern: TrafficPattern,
+    /// From this time on.
+    pub start: Duration,
+    /// Up to this time; zero: to the end of the run.
+    pub stop: Duration,
+}
+
+/// When UDP packets are sent. Sizes are bytes of UDP payload; 28 bytes of headers are added.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TrafficPattern {
+    /// At even intervals.
+    Constant {
+        /// Of the payload.
+        rate: Bitrate,
+        /// Bytes of a packet's payload.
+        packet: u16,
+    },
+    /// At exponentially distributed intervals.
+    Poisson {
+        /// Mean rate of the payload.
+        rate: Bitrate,
+        /// Bytes of a packet's payload.
+        packet: u16,
+    },
+    /// At even intervals while it is on, not at all while it is off.
+    OnOff {
+        /// Mean rate of the payload, pauses included.
+        rate: Bitrate,
+        /// Bytes of a packet's payload.
+        packet: u16,
+        /// Mean length of a time in which it sends; Pareto distributed.
+        on: Duration,
+        /// Mean length of a pause; exponentially distributed.
+        off: Duration,
+        /// The Pareto distribution's shape, more than 1: the smaller, the more often it is on for very long.
+        shape: f64,
+    },
+}
+
+/// Traffic with all defaults.
+pub(crate) fn default_traffic() -> Traffic {
+    let pattern = TrafficPattern::Constant { rate: Bitrate::from_mbps(1), packet: 1000 };
+    let (start, stop) = (Duration::ZERO, Duration::ZERO);
+    Traffic { name: String::new(), path: 0, direction: Direction::Upload, pattern, start, stop }
 }

@@ -1,6 +1,7 @@
 //! A scenario file as a tree of keys and values with their positions in the text. Values can be overridden.
 
 use super::error::{Problem, SET, ScenarioError};
+use super::keys::known_keys;
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
@@ -203,7 +204,7 @@ impl Document {
         if let (Some(i), [_, inner @ .., last]) = (one, rest) {
             return setter.put(&mut elements[i], inner, last);
         }
-        let known = super::read::known_keys(list);
+        let known = known_keys(list);
         if !known.contains(&rest[0]) {
             let mut allowed: Vec<String> = (0..elements.len()).map(|i| i.to_string()).collect();
             allowed.extend(names.into_iter().flatten());

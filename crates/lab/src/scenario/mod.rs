@@ -29,11 +29,13 @@
 //! receive_buffer = "auto 128KiB..6MiB"
 //! ```
 
+mod build;
 mod canonical;
 mod connection;
 mod data;
 mod document;
 mod error;
+mod keys;
 mod kinds;
 mod link;
 mod nearest;
@@ -47,18 +49,18 @@ mod warnings;
 #[cfg(test)]
 mod tests;
 
-pub use connection::Variant;
 pub use data::{
-    Algorithm, Connection, Direction, EndsWith, Gaps, HostModel, Node, Path, PathMode, Scenario, TraceStart, Workload,
+    Algorithm, Connection, Direction, EndsWith, Gaps, HostModel, Node, Path, PathMode, Scenario, TraceStart, Traffic,
+    TrafficPattern, Workload,
 };
 pub use document::{Data, Document, Entry, Place, Value};
 pub use error::{Problem, SCHEDULERS, SET, ScenarioError, Suggestion};
+pub use keys::connection_keys;
 pub use link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource};
 pub use nearest::{did_you_mean, nearest};
-pub use read::{Reader, connection_keys};
+pub use read::Reader;
 pub use schema::{reference, schema};
-pub use spec::SchedulerSpec;
-pub use traffic::{Traffic, TrafficPattern};
+pub use spec::{SchedulerSpec, Variant};
 
 /// Gives a run the files that its scenario names, because runs do no input or output of their own.
 pub trait Files {

@@ -1,12 +1,11 @@
 //! A JSON Schema of scenario files for editors, and a reference in Markdown with each setting's default, allowed values
 //! and an example. Both are made from the tables that read the files.
 
-use super::connection::{Count, default_connection};
-use super::data::{Path, Scenario};
+use super::connection::Count;
+use super::data::{Path, Scenario, default_connection, default_traffic};
 use super::document::Document;
 use super::link::default_link;
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, TRAFFIC};
-use super::traffic::default_traffic;
 use crate::middlebox::MiddleboxParser;
 use crate::value_parser::compound::Kind;
 use crate::value_parser::{Bool, Name, Time, ValueParser};

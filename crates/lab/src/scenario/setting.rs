@@ -1,13 +1,12 @@
 //! The settings of links, paths and connections. Each is declared once here, for reading, writing, errors and the JSON
 //! Schema.
 
-use super::data::{Connection, Direction, EndsWith, HostParser, Path, PathMode, Scenario, TraceStart};
+use super::data::{Connection, Direction, EndsWith, HostParser, Path, PathMode, Scenario, TraceStart, Traffic};
 use super::kinds::{
     AlgorithmParser, JitterParser, LossParser, PacingParser, PathManagerParser, QueueParser, RateParser,
     ReceiveBufferParser, ReorderParser, TraceParser, TrafficPatternParser, WorkloadParser,
 };
 use super::link::{LinkChange, LinkSettings};
-use super::traffic::Traffic;
 use crate::value_parser::compound::Kind;
 use crate::value_parser::{Bool, Number, PositiveTime, Share, Size, Text, Time, ValueParser, Whole, Wrong, words};
 use pathweave_netsim::{LossPosition, OnDown};

@@ -1,13 +1,15 @@
-//! Scheduler entries: `minrtt`, `minrtt:pr=true`, `cp:mode=conservative:receive_buffer=60KB`.
+//! Which run of a scenario: the algorithms as written, and as the registry has them. Scheduler entries: `minrtt`, `minrtt:pr=true`, `cp:mode=conservative:receive_buffer=60KB`.
 
-use super::data::{Algorithm, Connection};
+use super::data::{Algorithm, Connection, PathMode, default_connection};
 use super::error::{Problem, SCHEDULERS, ScenarioError};
 use super::kinds::AlgorithmParser;
 use super::setting::CONNECTION;
 use crate::value_parser::ValueParser;
 use pathweave_algorithms::Registry;
+use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::congestion::ChosenController;
-use pathweave_proto::parameter::{ParameterError, Values};
+use pathweave_proto::parameter::{Parameter, ParameterError, Values};
+use std::collections::BTreeMap;
 
 /// A scheduler of the registry with its parameters and the connection settings that it overrides. Both have the same
 /// form. If a parameter and a setting have the same name, the parameter is meant.
@@ -57,7 +59,7 @@ impl SchedulerSpec {
     /// allowed.
     pub fn check(&self, registry: &Registry) -> Result<(), ScenarioError> {
         let split = split(&self.algorithm, registry).map_err(|e| self.error(e))?;
-        let mut scratch = super::connection::default_connection();
+        let mut scratch = default_connection();
         split.settings.iter().try_for_each(|(key, value)| apply(&mut scratch, key, value).map_err(|e| self.error(e)))
     }
 
@@ -73,6 +75,58 @@ impl SchedulerSpec {
     /// Makes an error about this entry.
     pub(crate) fn error(&self, ParameterError { name, value, allowed }: ParameterError) -> ScenarioError {
         error_in(&self.text, name, value, allowed)
+    }
+}
+
+/// Which run of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// Every connection with the scheduler that the file gives it.
+    AsWritten,
+    /// Every measured MPTCP connection with this scheduler.
+    Scheduler(SchedulerSpec),
+    /// Every measured connection as plain TCP on this one of its paths (on its last if it has fewer), with its own
+    /// controller and buffers: the baseline `tcp-path0`, `tcp-path1`, ...
+    PlainTcp(usize),
+}
+
+impl Variant {
+    /// The name of its results.
+    pub fn label(&self) -> String {
+        match self {
+            Variant::AsWritten => "as-written".into(),
+            Variant::Scheduler(spec) => spec.text.clone(),
+            Variant::PlainTcp(path) => format!("tcp-path{path}"),
+        }
+    }
+}
+
+impl Connection {
+    /// The engine's settings; both ends have the same.
+    ///
+    /// # Errors
+    /// If the registry is not the one that the scenario was read with.
+    pub fn config(&self, registry: &Registry) -> Result<ConnectionConfig, ParameterError> {
+        let scheduler = registry.choose_scheduler(&self.engine.scheduler.name, &self.engine.scheduler.given)?;
+        let congestion = controller(&self.engine.congestion, registry)?;
+        let single_path = self.path_mode == PathMode::Single;
+        Ok(ConnectionConfig {
+            host: self.host.into(),
+            single_path,
+            ..self.engine.clone().with_algorithms(scheduler, congestion)
+        })
+    }
+
+    /// Every parameter of its scheduler with its value as written, defaults included.
+    pub fn scheduler_parameters(&self, registry: &Registry) -> BTreeMap<String, String> {
+        let factory = registry.scheduler(&self.engine.scheduler.name);
+        let declared = factory.map(|factory| factory.parameters()).unwrap_or_default();
+        let given = &self.engine.scheduler.given;
+        let value = |p: &Parameter<'_>| match given.iter().find(|(key, _)| key == p.name) {
+            Some((_, value)) => value.clone(),
+            None => p.default.to_owned(),
+        };
+        declared.iter().map(|p| (p.name.to_owned(), value(p))).collect()
     }
 }
 

@@ -1,14 +1,17 @@
 //! Applications: writers that write by their workload, and readers that read at once.
 
 use super::Noted;
+use super::addressing::{path_between, path_of};
 use super::contents::Contents;
-use super::meter::Meter;
+use super::readings::Readings;
 use super::requests::{Page, Requests};
 use super::traffic::exponential;
 use crate::scenario::{self, Direction, EndsWith, Gaps, Workload};
 use core::net::SocketAddr;
 use pathweave_proto::config::ConnectionConfig;
-use pathweave_proto::{Accepted, ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
+use pathweave_proto::{
+    Accepted, Connection, ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress, SubflowId,
+};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
@@ -151,7 +154,18 @@ impl App {
         }
     }
 
-    /// Bytes that the writer could write now.
+    /// The path of the scenario that a subflow between these addresses runs over.
+    pub(super) fn path_of(&self, local: SocketAddr, remote: SocketAddr) -> Option<usize> {
+        path_between(&self.paths, local, remote)
+    }
+
+    /// The path of the subflow with this name.
+    pub(super) fn path_of_subflow(&self, connection: &Connection, id: SubflowId) -> Option<usize> {
+        let (local, remote) = connection.addresses(id)?;
+        self.path_of(local, remote)
+    }
+
+    /// Bytes that the writer has to write now.
     fn available(&self) -> u64 {
         match self.workload {
             Workload::Bulk => u64::MAX,
@@ -245,9 +259,8 @@ impl App {
         }
     }
 
-    /// Reads one block. The next block is read after the segments that this read allows have left. Returns whether
-    /// there may be a next block.
-    fn read(&mut self, now: Instant, endpoint: &mut Endpoint, meter: &mut Meter, pages: &mut [Page]) -> bool {
+    /// Reads one block. The next one is read after the segments that this one allows have left. Returns whether there may be a next one.
+    fn read(&mut self, now: Instant, endpoint: &mut Endpoint, readings: &mut Readings, pages: &mut [Page]) -> bool {
         let Some(handle) = self.receiver().handle else { return false };
         let mut left = BLOCK;
         while left > 0
@@ -260,12 +273,12 @@ impl App {
             self.altered += self.contents.differing(self.received, &payload);
             self.received += u64::from(payload.len());
             if self.measured {
-                meter.delivered(now, u64::from(payload.len()));
+                readings.delivered(now, u64::from(payload.len()));
             }
         }
         while let Some((_, since)) = self.awaited.pop_front_if(|(end, _)| *end <= self.received) {
             if self.measured {
-                meter.message(since, now);
+                readings.message(since, now);
             }
         }
         if let Some(requests) = &self.requests {
@@ -335,7 +348,7 @@ impl Apps {
             let is_at = |end: &End| end.host == host && end.handle == Some(handle);
             let Some(connection) = self.list.iter().position(|a| a.measured && is_at(a.sender())) else { continue };
             let subflows = endpoint.connection(handle).into_iter().flat_map(|c| c.subflows());
-            let paths = subflows.filter_map(|s| Some((s.id, super::build::path_of(s.local.ip())?))).collect();
+            let paths = subflows.filter_map(|s| Some((s.id, path_of(s.local.ip())?))).collect();
             noted.push_back(Noted { connection, paths, observation });
         }
     }
@@ -385,7 +398,13 @@ impl Apps {
     }
 
     /// Handles the events of a host's engine. Returns whether anything was done.
-    pub(super) fn serve(&mut self, now: Instant, index: usize, endpoint: &mut Endpoint, meter: &mut Meter) -> bool {
+    pub(super) fn serve(
+        &mut self,
+        now: Instant,
+        index: usize,
+        endpoint: &mut Endpoint,
+        readings: &mut Readings,
+    ) -> bool {
         let mut acted = false;
         while let Some(Accepted { connection: handle, local, .. }) = endpoint.poll_accept() {
             acted = true;
@@ -428,7 +447,7 @@ impl Apps {
                 ConnectionEvent::Failed(error) => {
                     app.error.get_or_insert(error);
                 }
-                ConnectionEvent::Closed => {}
+                _ => {}
             }
         }
         let mut at = 0;
@@ -436,7 +455,7 @@ impl Apps {
             let app = &mut self.list[i];
             let is_here = app.receiver().host == index;
             acted |= is_here;
-            if is_here && !app.read(now, endpoint, meter, &mut self.pages) {
+            if is_here && !app.read(now, endpoint, readings, &mut self.pages) {
                 self.unread.remove(at);
             } else {
                 at += 1;

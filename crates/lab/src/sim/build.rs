@@ -1,41 +1,25 @@
 //! Makes a network, hosts and applications from a scenario.
 
+use super::addressing::addresses;
 use super::app::{App, Apps};
+use super::error::BuildError;
 use super::requests::{Page, Requests};
 use super::traces::Traces;
 use super::traffic::Sources;
-use super::wires::Handle;
 use super::wires::Routes;
 use crate::middlebox::Middleboxes;
 use crate::scenario::{self, Change, Direction, Files, Path, Scenario, Workload};
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use pathweave_algorithms::Registry;
 use pathweave_netsim as net;
-use pathweave_netsim::{LinkId, LinkRandom, Network, NodeId, Packet, RouteId, ScheduledChange};
+use pathweave_netsim::{LinkId, LinkRandom, Network, NodeId, Packet, RouteId, ScheduledChange, Tagged};
 use pathweave_proto::connection::PathMeta;
 use pathweave_proto::{Endpoint, LocalAddress, Secrets};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 
-/// A reason why a scenario could not be built that [`scenario::Document::scenario`] cannot check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuildError {
-    /// Name of the link or connection.
-    pub place: String,
-    /// The mistake.
-    pub message: String,
-}
-
-impl core::fmt::Display for BuildError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
-    }
-}
-
-impl core::error::Error for BuildError {}
-
 pub(super) struct World {
-    pub(super) network: Network<Handle>,
+    pub(super) network: Network<Tagged<u32>>,
     pub(super) endpoints: Vec<Endpoint>,
     pub(super) routes: Vec<Routes>,
     pub(super) host_of_node: Vec<Option<usize>>,
@@ -51,19 +35,6 @@ fn port(i: usize) -> u16 {
 
 /// The first port of UDP traffic; only the digest shows it.
 const TRAFFIC_PORT: u16 = 50_000;
-
-/// The addresses of a path's two ends: 10.P.P.1 and .2, where P is the path's number from 1.
-pub(super) fn addresses(path: usize) -> (IpAddr, IpAddr) {
-    let [high, low] = (path as u16 + 1).to_be_bytes();
-    (IpAddr::V4(Ipv4Addr::new(10, high, low, 1)), IpAddr::V4(Ipv4Addr::new(10, high, low, 2)))
-}
-
-/// The path that has this address at one of its ends.
-pub(crate) fn path_of(address: IpAddr) -> Option<usize> {
-    let IpAddr::V4(address) = address else { return None };
-    let [_, high, low, _] = address.octets();
-    usize::from(u16::from_be_bytes([high, low])).checked_sub(1)
-}
 
 pub(super) fn build(
     scenario: &Scenario,

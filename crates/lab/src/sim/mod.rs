@@ -2,11 +2,14 @@
 //!
 //! The loop is the driver's (`pathweave-driver`): `wires` is its device, `Processes` are its applications.
 
+mod addressing;
 mod app;
 mod build;
 mod contents;
 mod digest;
+mod error;
 mod meter;
+mod readings;
 mod requests;
 mod totals;
 mod traces;
@@ -26,8 +29,9 @@ use pathweave_units::Instant;
 use std::collections::VecDeque;
 use wires::{OneHost, ThroughBytes, Wires};
 
-pub(crate) use build::path_of;
-pub use build::{BuildError, Ways, network};
+pub use addressing::path_of;
+pub use build::{Ways, network};
+pub use error::BuildError;
 pub use meter::Measured;
 pub use wires::{Capture, HostCapture, HostPacket};
 
@@ -247,7 +251,7 @@ struct Processes {
 impl Applications for Processes {
     #[inline]
     fn serve(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) -> bool {
-        self.apps.serve(now, host, endpoint, &mut self.meter)
+        self.apps.serve(now, host, endpoint, &mut self.meter.readings)
     }
 
     #[inline]

@@ -2,11 +2,9 @@
 //! the end of the measured time gives the data sent and received in between.
 
 use super::app::{App, Apps};
-use super::build;
 use crate::results::Metrics;
-use core::net::SocketAddr;
-use pathweave_proto::connection::{ConnectionCounters, SubflowSnapshot};
-use pathweave_proto::{Connection, ConnectionHandle, Endpoint, SubflowId};
+use pathweave_proto::connection::ConnectionCounters;
+use pathweave_proto::{Connection, ConnectionHandle, Endpoint};
 
 /// Counts since the start of the run.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +67,7 @@ impl Totals {
         self.apps.push(AppTotals { measured: app.measured, read: app.received, waiting });
         let Some(connection) = found.filter(|_| app.measured) else { return };
         for subflow in connection.subflows() {
-            if let Some(path) = path_of(app, &subflow).and_then(|p| self.paths.get_mut(p)) {
+            if let Some(path) = app.path_of(subflow.local, subflow.remote).and_then(|p| self.paths.get_mut(p)) {
                 path.first += subflow.first_bytes;
                 path.waiting += subflow.held_bytes;
             }
@@ -94,7 +92,7 @@ impl Totals {
         for subflow in connection.subflows() {
             counters.retransmitted_segments += subflow.counters.retransmitted_segments;
             counters.timeouts += subflow.counters.timeouts;
-            if let Some(path) = path_of(app, &subflow).and_then(|p| self.paths.get_mut(p)) {
+            if let Some(path) = app.path_of(subflow.local, subflow.remote).and_then(|p| self.paths.get_mut(p)) {
                 path.sent += subflow.counters.data_bytes_sent;
             }
         }
@@ -137,24 +135,4 @@ impl PathTotals {
 
 fn connection(endpoints: &[Endpoint], host: usize, handle: Option<ConnectionHandle>) -> Option<&Connection> {
     endpoints[host].connection(handle?)
-}
-
-/// The scenario's path that a subflow uses.
-pub(super) fn path_of(app: &App, subflow: &SubflowSnapshot) -> Option<usize> {
-    path_between(app, subflow.local, subflow.remote)
-}
-
-/// The scenario's path that the subflow with this identifier uses.
-pub(super) fn path_of_subflow(app: &App, connection: &Connection, id: SubflowId) -> Option<usize> {
-    let (local, remote) = connection.addresses(id)?;
-    path_between(app, local, remote)
-}
-
-/// The path whose client has one of these addresses.
-fn path_between(app: &App, local: SocketAddr, remote: SocketAddr) -> Option<usize> {
-    let is_of_client = |end: SocketAddr| {
-        let path = build::path_of(end.ip()).filter(|p| app.paths.contains(p))?;
-        (build::addresses(path).0 == end.ip()).then_some(path)
-    };
-    is_of_client(local).or_else(|| is_of_client(remote))
 }

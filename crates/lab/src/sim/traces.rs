@@ -4,7 +4,7 @@
 //! same offset, which the seed chooses. Both start over together, after the longer one; until then, the shorter one
 //! plays again from its start. So an event that is at one time in both files is at one time in each run.
 
-use super::BuildError;
+use super::error::BuildError;
 use crate::scenario::{Files, Link, LinkChange, LinkSettings, Rate, Scenario, TraceSource, TraceStart};
 use pathweave_netsim::{LinkConfig, Shaper, Trace};
 use pathweave_units::Duration;

@@ -1,11 +1,10 @@
 //! Sources of UDP packets, and distributions of times that other sources use too. On the links, a packet is only a
 //! length, and it gets no answer.
 
-use super::wires::Handle;
 use crate::results::TrafficResult;
 use crate::scenario::{self, TrafficPattern};
 use core::net::SocketAddr;
-use pathweave_netsim::RouteId;
+use pathweave_netsim::{RouteId, Tagged};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Payload, Segment};
@@ -78,8 +77,8 @@ impl Sources {
         self.next
     }
 
-    /// The next due packet, and its route.
-    pub(super) fn poll(&mut self, now: Instant) -> Option<(RouteId, Handle)> {
+    /// The next packet that is due, and the route that it takes.
+    pub(super) fn poll(&mut self, now: Instant) -> Option<(RouteId, Tagged<u32>)> {
         self.next.filter(|next| *next <= now)?;
         let (index, source) = self.list.iter_mut().enumerate().min_by_key(|(_, s)| s.next)?;
         source.sent += 1;
@@ -121,9 +120,9 @@ impl Sources {
 }
 
 impl Source {
-    fn handle(&self, index: u32) -> Handle {
+    fn handle(&self, index: u32) -> Tagged<u32> {
         let len_bytes = self.packet.payload.len() + HEADERS_BYTES;
-        Handle { tag: IS_TRAFFIC | index, len_bytes, ecn: Ecn::default(), corrupted: false }
+        Tagged { tag: IS_TRAFFIC | index, len_bytes, ecn: Ecn::default(), corrupted: false }
     }
 
     /// Draws the time to the next packet in an on-period.

@@ -3,7 +3,6 @@
 //! Nothing changes between two events, so a sample at any time shows the state after the event before it.
 
 use super::app::{App, Apps};
-use super::totals::{path_of, path_of_subflow};
 use crate::results::{LinkSeries, QuantitySeries, SubflowSeries, TimeSpent};
 use crate::scenario::{LinkChange, Scenario};
 use pathweave_netsim::trace::OPPORTUNITY_BYTES;
@@ -161,7 +160,7 @@ impl Watch {
             };
             let path_of_holder = |at: DataSeq| {
                 let id = sender.holder_of(at)?;
-                path_of_subflow(app, sender, id).filter(|p| *p < self.paths)
+                app.path_of_subflow(sender, id).filter(|p| *p < self.paths)
             };
             match sender.progress() {
                 Progress::NoData if !sender.snapshot().sending.is_acked() => self.time.sending_s += seconds,
@@ -190,7 +189,9 @@ impl Watch {
                 self.time.blocked_by_path_s[path] += seconds;
             }
             for subflow in sender.subflows().filter(|s| s.usable) {
-                let Some(path) = path_of(app, &subflow).filter(|p| *p < self.paths) else { continue };
+                let Some(path) = app.path_of(subflow.local, subflow.remote).filter(|p| *p < self.paths) else {
+                    continue;
+                };
                 self.in_flight += u64::from(subflow.window.in_flight);
                 if let Some(srtt) = subflow.rtt.smoothed {
                     let (looks, sum) = &mut self.rtt[path];
@@ -225,7 +226,7 @@ impl Watch {
             let app = &apps.list[*connection];
             let sender = app.sender();
             let sender = sender.handle.and_then(|h| endpoints[sender.host].connection(h));
-            let of_path = |s: &SubflowSnapshot| !s.closed && path_of(app, s) == Some(series.path);
+            let of_path = |s: &SubflowSnapshot| !s.closed && app.path_of(s.local, s.remote) == Some(series.path);
             let subflow = sender.and_then(|c| c.subflows().filter(of_path).last());
             series.cwnd_segments.push(subflow.map_or(0, |s| s.window.cwnd));
             series.in_flight_segments.push(subflow.map_or(0, |s| s.window.in_flight));
@@ -281,7 +282,7 @@ fn add_link(links: &mut Vec<Link>, scenario: &Scenario, index: usize, path: usiz
 
 /// Adds the internal values of a connection's scheduler to the series, for the step with this number from 1.
 fn sample_scheduler(all: &mut Vec<(usize, QuantitySeries)>, index: usize, app: &App, sender: &Connection, step: usize) {
-    let path_of = |id: SubflowId| path_of_subflow(app, sender, id);
+    let path_of = |id: SubflowId| app.path_of_subflow(sender, id);
     sender.scheduler_quantities(&mut |quantity| {
         let path = quantity.subflow.and_then(path_of);
         // A subflow that is gone has no path.

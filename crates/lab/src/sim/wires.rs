@@ -3,14 +3,14 @@
 //! Segments in flight wait in a pool; links move small handles to them. [`ThroughBytes`] is the debug switch of
 //! ARCHITECTURE.md, contract 8: every segment is encoded to bytes and decoded before it leaves its host.
 
-use super::build;
+use super::addressing::{addresses, path_of};
 use super::digest::Digest;
 use super::traffic::Sources;
 use crate::middlebox::{Direction, Middleboxes, Passing};
 use core::convert::Infallible;
 use core::net::{IpAddr, SocketAddr};
 use pathweave_driver::{HostPacket as Seen, Observer, PacketIo, Received};
-use pathweave_netsim::{NetEvent, Network, RouteId, Tagged, Tap};
+use pathweave_netsim::{NetEvent, Network, Pool, RouteId, Tagged, Tap};
 use pathweave_proto::PacketTooBig;
 use pathweave_units::Instant;
 use pathweave_wire::{Ecn, Payload, Segment, codec};
@@ -46,7 +46,7 @@ impl Observer for OneHost {
         let Some((_, capture)) = self.0.as_mut().filter(|(host, _)| *host == packet.host) else { return };
         let Seen { at, sent, ecn, segment, .. } = *packet;
         let own = if sent { segment.src } else { segment.dst };
-        if let Some(path) = build::path_of(own.ip()) {
+        if let Some(path) = path_of(own.ip()) {
             capture(&HostPacket { at, path, sent, segment, ecn });
         }
     }
@@ -74,16 +74,16 @@ impl Routes {
 
     #[inline]
     fn get(&self, source: IpAddr, destination: IpAddr) -> Option<RouteId> {
-        let (addresses, route) = (*self.list.get(build::path_of(source)?)?)?;
+        let (addresses, route) = (*self.list.get(path_of(source)?)?)?;
         (addresses == (source, destination)).then_some(route)
     }
 }
 
 /// The network, and everything between it and the hosts' engines.
 pub(super) struct Wires {
-    pub(super) network: Network<Handle>,
-    pool: Pool,
-    /// Routes by host.
+    pub(super) network: Network<Tagged<u32>>,
+    pool: Pool<Segment>,
+    /// By host.
     routes: Vec<Routes>,
     /// The host on each node of the network.
     host_of_node: Vec<Option<usize>>,
@@ -102,7 +102,7 @@ pub(super) struct Wires {
 
 impl Wires {
     pub(super) fn new(
-        network: Network<Handle>,
+        network: Network<Tagged<u32>>,
         routes: Vec<Routes>,
         host_of_node: Vec<Option<usize>>,
         middleboxes: Option<Middleboxes>,
@@ -125,7 +125,7 @@ impl Wires {
 
     /// Shows an event to the capture. Returns whether it is of UDP traffic, which captures of segments do not show.
     #[inline]
-    fn record(&mut self, event: &NetEvent<Handle>) -> bool {
+    fn record(&mut self, event: &NetEvent<Tagged<u32>>) -> bool {
         if let Some(packet) = self.traffic.packet(event.packet().tag) {
             self.digest.record(event.tap(), packet, event.packet().ecn);
             return true;
@@ -143,9 +143,10 @@ impl Wires {
         while let Some(Passing { segment, ecn, .. }) = self.middleboxes.as_mut().and_then(Middleboxes::poll_up) {
             let (source, destination) = (segment.src.ip(), segment.dst.ip());
             let Some(route) = self.routes.iter().find_map(|r| r.get(source, destination)) else { continue };
-            let (slot, place) = self.pool.next();
+            let (slot, place) = self.pool.free_slot();
             *place = segment;
-            let handle = self.pool.fill(slot, ecn);
+            let len_bytes = place.ip_len();
+            let handle = self.pool.fill(slot, len_bytes, ecn);
             self.network.send(now, route, handle);
         }
     }
@@ -253,7 +254,7 @@ impl PacketIo for Wires {
         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
     ) -> Result<bool, Infallible> {
         let routes = &self.routes[host];
-        let (slot, segment) = self.pool.next();
+        let (slot, segment) = self.pool.free_slot();
         let Some(ecn) = fill(segment) else { return Ok(false) };
         let Some(route) = routes.get(segment.src.ip(), segment.dst.ip()) else { return Ok(true) };
         if let Some(codec) = &mut self.through_bytes {
@@ -265,7 +266,8 @@ impl PacketIo for Wires {
             self.send_past_middleboxes(now);
             return Ok(true);
         }
-        let handle = self.pool.fill(slot, ecn);
+        let len_bytes = segment.ip_len();
+        let handle = self.pool.fill(slot, len_bytes, ecn);
         self.network.send(now, route, handle);
         Ok(true)
     }
@@ -282,74 +284,12 @@ impl PacketIo for Wires {
 #[inline]
 fn on_the_way(middleboxes: &mut Option<Middleboxes>, address: SocketAddr) -> Option<(&mut Middleboxes, usize)> {
     let middleboxes = middleboxes.as_mut()?;
-    let path = build::path_of(address.ip())?;
-    let is_client = build::addresses(path).0 == address.ip();
+    let path = path_of(address.ip())?;
+    let is_client = addresses(path).0 == address.ip();
     (is_client && middleboxes.are_on(path)).then_some((middleboxes, path))
 }
 
-/// A packet in the network, identified by its slot in the pool.
-pub(super) type Handle = Tagged<u32>;
-
-#[derive(Debug, Default)]
-struct Entry {
-    segment: Segment,
-    owners: u32,
-}
-
-/// A pool of segments. Slots are reused, so that nothing is allocated per packet in steady state.
-#[derive(Debug, Default)]
-pub(super) struct Pool {
-    entries: Vec<Entry>,
-    free: Vec<u32>,
-}
-
-impl Pool {
-    /// A free slot with its old content; [`Pool::fill`] takes the slot.
-    pub(super) fn next(&mut self) -> (u32, &mut Segment) {
-        let slot = match self.free.last() {
-            Some(slot) => *slot,
-            None => {
-                let slot = self.entries.len() as u32;
-                self.entries.push(Entry::default());
-                self.free.push(slot);
-                slot
-            }
-        };
-        (slot, &mut self.entries[slot as usize].segment)
-    }
-
-    /// Marks the slot that [`Pool::next`] returned as used.
-    pub(super) fn fill(&mut self, slot: u32, ecn: Ecn) -> Handle {
-        self.free.pop();
-        let entry = &mut self.entries[slot as usize];
-        entry.owners = 1;
-        Tagged { tag: slot, len_bytes: entry.segment.ip_len(), ecn, corrupted: false }
-    }
-
-    pub(super) fn get(&self, slot: u32) -> &Segment {
-        &self.entries[slot as usize].segment
-    }
-
-    /// Takes a packet's segment out of the pool at its arrival. A copy may still be on its way.
-    pub(super) fn take(&mut self, slot: u32) -> &Segment {
-        self.release(slot);
-        self.get(slot)
-    }
-
-    pub(super) fn share(&mut self, slot: u32) {
-        self.entries[slot as usize].owners += 1;
-    }
-
-    pub(super) fn release(&mut self, slot: u32) {
-        let entry = &mut self.entries[slot as usize];
-        entry.owners -= 1;
-        if entry.owners == 0 {
-            self.free.push(slot);
-        }
-    }
-}
-
-/// The codec between a host and the network.
+/// The codec between host and network.
 #[derive(Default)]
 pub(super) struct ThroughBytes {
     buffer: Vec<u8>,

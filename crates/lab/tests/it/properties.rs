@@ -12,7 +12,7 @@ use core::fmt::Write as _;
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::Status;
 use pathweave_lab::scenario::{Document, NoFiles, Scenario, Variant};
-use pathweave_lab::sim::{Measured, Simulation};
+use pathweave_lab::sim::{Measured, Simulation, path_of};
 use pathweave_netsim::Fate;
 use pathweave_proto::SubflowId;
 use pathweave_proto::scheduler::test_schedulers;
@@ -265,8 +265,8 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
             seen.borrow_mut().see(tap.at, segment);
         } else {
             let client = if is_client(segment.src.ip()) { segment.src } else { segment.dst };
-            // A loss on a dark path does not allow a longer stall while another path is up.
-            let dark = watched.is_dark(path_of(client.ip()), tap.at, Duration::ZERO);
+            // What a dark path swallows is no excuse while another is up.
+            let dark = path_of(client.ip()).is_some_and(|path| watched.is_dark(path, tap.at, Duration::ZERO));
             loses.set(loses.get() || !dark);
         }
     }));
@@ -289,9 +289,10 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
         let receivers = || sim.measured_ends().flat_map(|(_, r)| r.into_iter().flat_map(|r| r.subflows()));
         // A path counts once it is up, and the sender has a subflow on it.
         let moment = LOOK + LOOK;
-        let usable = senders().any(|s| s.usable && !case.is_dark(path_of(s.local.ip()), now, moment));
-        // No data can move while all paths are dark, and all attempts are lost. With failure detection `linux`, and if
-        // a closed window is probed, the next attempt may come only after the same time again.
+        let dark = |path| case.is_dark(path, now, moment);
+        let usable = senders().any(|s| s.usable && !path_of(s.local.ip()).is_some_and(dark));
+        // Nothing can move while all is dark. What is tried meanwhile is lost: with failure detection `linux`, and where a closed window
+        // is probed, the next try may come after as long again.
         let waits = !usable && !case.slow_detection && !probed.get();
         let timeout = senders().map(|s| s.rto).max().unwrap_or_default();
         let on_each: Vec<(SubflowId, u64, u64)> = receivers()
@@ -324,14 +325,6 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
     let (received, silence) = (sim.received_bytes(), sim.now().since(answered));
     let violations = windows.borrow().violations.clone();
     Ran { measured: sim.finish(), received, violations, stalls, silence }
-}
-
-/// The number of the path that an address belongs to (10.P.P.x, from 1).
-fn path_of(address: IpAddr) -> usize {
-    match address {
-        IpAddr::V4(a) => usize::from(u16::from_be_bytes([a.octets()[1], a.octets()[2]])) - 1,
-        IpAddr::V6(_) => 0,
-    }
 }
 
 fn scenario_of(text: &str, registry: &Registry) -> Scenario {

@@ -88,6 +88,7 @@ pub enum Role {
 /// An event that the application must act on. All other events can be observed
 /// ([`Endpoint::observe`](crate::Endpoint::observe)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConnectionEvent {
     /// Data can be written.
     Connected,
@@ -103,6 +104,7 @@ pub enum ConnectionEvent {
 
 /// Counters since the connection began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConnectionCounters {
     /// Segments assigned again after a timeout or because their subflow died.
     pub reinjected_segments: u64,

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 /// Why a setting was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SettingError {
     /// Zero is not allowed for this setting.
     Zero,

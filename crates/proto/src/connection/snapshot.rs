@@ -7,6 +7,7 @@ use pathweave_units::{Duration, Instant};
 
 /// A connection's state at one time. Positions in the stream count bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ConnectionSnapshot {
     /// The side that opened the connection.
     pub role: Role,
@@ -28,6 +29,7 @@ pub struct ConnectionSnapshot {
 
 /// Progress of the stream to the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SendingState {
     /// Bytes that the application has written so far.
     pub written_bytes: u64,
@@ -66,6 +68,7 @@ pub struct SendingTime {
 
 /// Progress of the stream from the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReceivingState {
     /// Bytes that have arrived in order so far.
     pub in_order_bytes: u64,

@@ -42,6 +42,7 @@ pub struct Incoming {
 
 /// Why a connection could not be accepted.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum AcceptError {
     /// The request is over: it waited for too long, newer requests took its place, the peer withdrew it, or the
     /// listener is gone.

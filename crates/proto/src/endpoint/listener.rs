@@ -28,6 +28,7 @@ pub struct Accepted {
 
 /// Why a listener could not be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ListenError {
     /// Another listener has this address and port.
     AddressInUse,

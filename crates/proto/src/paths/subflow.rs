@@ -219,6 +219,7 @@ impl Subflow {
 
 /// A subflow's state at one time, in the groups that schedulers see.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SubflowSnapshot {
     /// Name of the subflow.
     pub id: SubflowId,

@@ -106,7 +106,7 @@ impl Summary {
 
     /// The row's value of the metric with this CSV column.
     pub(crate) fn metric(&self, csv: &str) -> Option<f64> {
-        METRICS.iter().zip(&self.metrics).find(|(m, _)| m.csv.0 == csv).and_then(|(_, value)| *value)
+        METRICS.iter().zip(&self.metrics).find(|(m, _)| m.csv == csv).and_then(|(_, value)| *value)
     }
 
     /// Whether several paths are better than plain TCP on the best one. `None` for plain TCP itself, if all data used

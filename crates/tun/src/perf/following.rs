@@ -1,6 +1,6 @@
 //! Connections of a machine whose addresses change.
 
-use crate::uplinks::{Change, Flags, Follower, Options, Path, Purpose};
+use crate::uplinks::{Change, Flags, Follower, Path, Purpose, UplinkOptions};
 use crate::{Interface, Io};
 use pathweave_driver::{Applications, Driver};
 use pathweave_proto::config::{ConnectionConfig, PathManager};
@@ -23,8 +23,11 @@ impl Following {
     /// The machine's present paths, in the order in which a connection should use them.
     ///
     /// # Errors
-    /// As for [`Follower::start`].
-    pub(super) fn start(options: &Options, purpose: Purpose) -> io::Result<(Self, Vec<Interface>, Vec<LocalAddress>)> {
+    /// As [`Follower::start`].
+    pub(super) fn start(
+        options: &UplinkOptions,
+        purpose: Purpose,
+    ) -> io::Result<(Self, Vec<Interface>, Vec<LocalAddress>)> {
         let mut follower = Follower::open(options.clone(), purpose)?;
         let interfaces = follower.start()?.iter().map(|path| path.interface.clone()).collect();
         let following = Following { follower, looked: Instant::ZERO };
@@ -77,8 +80,8 @@ impl Following {
     }
 }
 
-/// The settings of a connection whose subflows form a full mesh if an address has the flag `fullmesh`.
-pub(super) fn config(options: &Options, config: &ConnectionConfig) -> ConnectionConfig {
+/// The settings of a connection whose endpoints are these.
+pub(super) fn config(options: &UplinkOptions, config: &ConnectionConfig) -> ConnectionConfig {
     let is_mesh = options.endpoints.iter().any(|endpoint| endpoint.flags.fullmesh);
     let path_manager = if is_mesh { PathManager::FullMesh } else { config.path_manager };
     ConnectionConfig { path_manager, ..config.clone() }

@@ -1,9 +1,9 @@
 //! The kernel's Multipath TCP as client and as server: the peer that the engine is measured against.
 
-use super::outcome::unix_seconds;
+use super::measurement::unix_seconds;
 use super::patient::{Patient, Progress};
 use super::stream::totals;
-use super::{Interval, Outcome, Processor, Request, Sink, Source, Totals};
+use super::{Interval, Measurement, Processor, Request, Sink, Source, Totals};
 use crate::Clock;
 use pathweave_units::Duration;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt};
@@ -19,14 +19,14 @@ const READ_BYTES: usize = 256 << 10;
 
 /// Kind of socket to use.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Whether the socket is plain TCP instead of Multipath TCP.
+pub struct KernelOptions {
+    /// Plain TCP instead of Multipath TCP.
     pub plain: bool,
     /// Name of the congestion controller. `None` means the system's default.
     pub congestion: Option<String>,
 }
 
-fn socket(options: &Options, ipv4: bool) -> io::Result<OwnedFd> {
+fn socket(options: &KernelOptions, ipv4: bool) -> io::Result<OwnedFd> {
     let family = if ipv4 { AddressFamily::INET } else { AddressFamily::INET6 };
     let protocol = if options.plain { ipproto::TCP } else { ipproto::MPTCP };
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, Some(protocol))?;
@@ -36,9 +36,8 @@ fn socket(options: &Options, ipv4: bool) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A connected socket. It is an IPv6 socket even for an IPv4 server, because an IPv4 socket cannot get subflows over
-/// IPv6.
-fn connected(options: &Options, remote: SocketAddr) -> io::Result<OwnedFd> {
+/// A socket of IPv6 also where the server's address is one of IPv4: others could not join over IPv6.
+fn connected(options: &KernelOptions, remote: SocketAddr) -> io::Result<OwnedFd> {
     let mapped = match remote.ip() {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
         IpAddr::V6(address) => address,
@@ -94,12 +93,12 @@ fn ping(
 /// # Errors
 /// If the server cannot be connected to.
 pub fn client(
-    options: &Options,
+    options: &KernelOptions,
     remote: SocketAddr,
     request: Request,
     echo: Option<(usize, u64)>,
     on_interval: &mut dyn FnMut(&Interval),
-) -> io::Result<Outcome> {
+) -> io::Result<Measurement> {
     let socket = connected(options, remote).map_err(|e| io::Error::new(e.kind(), format!("no connection: {e}")))?;
     let stream = TcpStream::from(socket);
     let (clock, processor, began) = (Clock::start(), Processor::now(), unix_seconds());
@@ -130,7 +129,7 @@ pub fn client(
         None => Some(format!("{why}; the server's figures are missing")),
     };
     round_trips.sort_unstable();
-    Ok(Outcome {
+    Ok(Measurement {
         began,
         addresses,
         multipath: None,
@@ -188,8 +187,8 @@ fn transfer(
             let ended = !matches!(wait.recv_timeout(StdDuration::from_secs(1)), Err(RecvTimeoutError::Timeout));
             let (to, now) = (clock.now(), progress.all());
             intervals.push(Interval {
-                from: super::outcome::since(start, from),
-                to: super::outcome::since(start, to),
+                from: super::measurement::since(start, from),
+                to: super::measurement::since(start, to),
                 sent_bytes: now.0 - before.0,
                 received_bytes: now.1 - before.1,
                 subflows: Vec::new(),
@@ -212,7 +211,7 @@ fn transfer(
 /// # Errors
 /// If the port cannot be listened on.
 pub fn server(
-    options: &Options,
+    options: &KernelOptions,
     port: u16,
     most: Option<u64>,
     on_served: &(dyn Fn(&Totals, Option<&str>) + Sync),

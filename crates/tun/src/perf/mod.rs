@@ -9,13 +9,15 @@
 pub mod engine;
 mod following;
 pub mod kernel;
+mod measurement;
 mod meter;
-mod outcome;
 mod patient;
+mod processor;
 mod request;
 mod stream;
 
-pub use outcome::{Interval, Outcome, Processor, SubflowFigures, cookie, rate, system};
+pub use measurement::{Interval, Measurement, SubflowFigures, cookie, rate, system};
+pub use processor::Processor;
 pub use request::{Amount, Request, Totals};
 pub use stream::{PIECE_BYTES, Sink, Source};
 

@@ -1,7 +1,7 @@
 //! Messages between client and server beside the data.
 
-use super::{Processor, Sink, Source};
-use pathweave_units::{Duration, Instant};
+use super::Processor;
+use pathweave_units::Duration;
 
 /// First bytes of a request and of totals: a mark and the version.
 const MAGIC: [u8; 8] = *b"pwperf04";
@@ -21,16 +21,7 @@ pub enum Amount {
     Time(Duration),
 }
 
-impl Amount {
-    fn longer_by(self, omit: Duration) -> Self {
-        match self {
-            Amount::Time(time) => Amount::Time(time + omit),
-            Amount::Bytes(_) => self,
-        }
-    }
-}
-
-/// The client's wishes for a measurement.
+/// What a client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Whether the client sends data.
@@ -52,31 +43,13 @@ impl Request {
     /// Length of a request on the wire, bytes.
     pub const BYTES: usize = 32;
 
-    /// The data that an end sends from `now` on. `sends` says whether the client asked for data in that direction. An
-    /// echo's data comes from elsewhere, so its source is empty.
-    pub(super) fn source(&self, sends: bool, now: Instant) -> Source {
-        match sends && !self.echo {
-            true => Source::new(self.amount.longer_by(self.omit), self.verify, now),
-            false => Source::nothing(self.verify),
-        }
-    }
-
-    /// Whether the client sends anything after the request. If not, the client ends its stream only after the server
-    /// has, because Linux opens no further subflows to a peer that has ended its stream.
+    /// Whether the client sends anything after the request. If it does not, it ends its direction only after the server has: Linux opens no
+    /// further subflows to a peer that has ended.
     pub(super) fn client_sends(&self) -> bool {
         self.up || self.echo
     }
 
-    /// The receiving end of a direction. The last `tail_bytes` of the stream are not data.
-    pub(super) fn sink(&self, tail_bytes: usize) -> Sink {
-        let counts_until = match self.amount {
-            Amount::Time(time) if !self.omit.is_zero() => Some(self.omit + time),
-            _ => None,
-        };
-        Sink::new(tail_bytes, self.verify).counting(self.omit, counts_until)
-    }
-
-    /// The request in the format of the wire.
+    /// As the client sends it.
     pub fn bytes(&self) -> [u8; Self::BYTES] {
         let mut out = [0; Self::BYTES];
         out[..8].copy_from_slice(&MAGIC);

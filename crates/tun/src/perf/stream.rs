@@ -1,6 +1,6 @@
 //! The source and the sink of a direction's data, independent of the kind of connection.
 
-use super::{Amount, Processor, Totals};
+use super::{Amount, Processor, Request, Totals};
 use bytes::Bytes;
 use pathweave_units::{Duration, Instant};
 use sha2::{Digest, Sha256};
@@ -199,6 +199,34 @@ pub(super) fn totals(source: &Source, sink: &Sink) -> Totals {
         processor: Processor::default(),
         received_hash: sink.hash(),
         sent_hash: source.hash(),
+    }
+}
+
+impl Amount {
+    fn longer_by(self, omit: Duration) -> Self {
+        match self {
+            Amount::Time(time) => Amount::Time(time + omit),
+            Amount::Bytes(_) => self,
+        }
+    }
+}
+
+impl Request {
+    /// What an end sends from `now` on. `sends`: the direction is asked for; with echo nothing is sent by itself.
+    pub(super) fn source(&self, sends: bool, now: Instant) -> Source {
+        match sends && !self.echo {
+            true => Source::new(self.amount.longer_by(self.omit), self.verify, now),
+            false => Source::nothing(self.verify),
+        }
+    }
+
+    /// What an end receives with; the last `tail_bytes` are no data.
+    pub(super) fn sink(&self, tail_bytes: usize) -> Sink {
+        let counts_until = match self.amount {
+            Amount::Time(time) if !self.omit.is_zero() => Some(self.omit + time),
+            _ => None,
+        };
+        Sink::new(tail_bytes, self.verify).counting(self.omit, counts_until)
     }
 }
 

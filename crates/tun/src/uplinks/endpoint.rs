@@ -140,14 +140,14 @@ mod tests {
 
     #[test]
     fn mistakes_are_told() {
-        for (text, told) in [
+        for (text, part) in [
             ("", "begin with"),
             ("dev", "begin with"),
             ("wlan0 subflow", "begin with"),
             ("dev a fast", "fast is no flag"),
         ] {
             let error = text.parse::<Endpoint>().expect_err(text);
-            assert!(error.contains(told), "{text}: {error}");
+            assert!(error.contains(part), "{text}: {error}");
         }
     }
 }

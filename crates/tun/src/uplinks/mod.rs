@@ -34,8 +34,8 @@ const TABLES: Range<u32> = FIRST_TABLE..FIRST_TABLE + 1 + MOST_NUMBER as u32;
 
 /// Settings of the paths.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Prefix of the TUN devices' names; a number follows.
+pub struct UplinkOptions {
+    /// Begin of the names of TUN devices; a number follows.
     pub device: String,
     /// Size of the largest packet, bytes.
     pub mtu: u16,
@@ -87,7 +87,7 @@ pub struct Path {
 
 /// Adds and removes paths as the machine's uplinks change.
 pub struct Follower {
-    options: Options,
+    options: UplinkOptions,
     purpose: Purpose,
     version: Version,
     _forwarding: Forwarding,
@@ -101,8 +101,8 @@ impl Follower {
     /// Prepares the machine, without any path yet.
     ///
     /// # Errors
-    /// If the machine does not allow it, or if `nft` (of nftables) is missing.
-    pub fn open(options: Options, purpose: Purpose) -> io::Result<Self> {
+    /// Where the machine does not allow it, or `nft` (of nftables) is missing.
+    pub fn open(options: UplinkOptions, purpose: Purpose) -> io::Result<Self> {
         let version = purpose.version();
         version.prepare(purpose)?;
         let forwarding = Forwarding::on(version)?;

@@ -1,6 +1,6 @@
 //! The parser of patterns of UDP traffic.
 
-use crate::scenario::traffic::TrafficPattern;
+use crate::scenario::data::TrafficPattern;
 use crate::value_parser::compound::{Compound, compound};
 use crate::value_parser::compound::{Kind, Part, needs, takes};
 use crate::value_parser::{Number, PositiveRate, PositiveTime, Size, ValueParser, Wrong};

@@ -1,7 +1,7 @@
 //! No text makes the reader panic, and the writer can write whatever the reader accepts.
 
 use super::*;
-use crate::scenario::read::known_keys;
+use crate::scenario::keys::known_keys;
 use proptest::prelude::*;
 
 /// Values for every parser, right and wrong ones.

@@ -1,13 +1,13 @@
 //! The engine as the client of a measurement.
 
 use super::{
-    AFTER_THE_END, Flow, HOST, LONGEST_CLOSE, Options, addresses, answers_for, finish_capture, host, hurry_close,
+    AFTER_THE_END, EngineOptions, Flow, HOST, LONGEST_CLOSE, addresses, answers_for, finish_capture, host, hurry_close,
 };
 use crate::perf::following::{self, Following};
+use crate::perf::measurement::unix_seconds;
 use crate::perf::meter::Meter;
-use crate::perf::outcome::unix_seconds;
 use crate::perf::stream::totals;
-use crate::perf::{Interval, Outcome, Processor, Request, Totals};
+use crate::perf::{Interval, Measurement, Processor, Request, Totals};
 use crate::uplinks::Purpose;
 use crate::{Clock, run};
 use bytes::Bytes;
@@ -78,13 +78,13 @@ impl Applications for Client {
             acted = true;
             match event {
                 ConnectionEvent::Connected => self.connected = Some(now),
-                ConnectionEvent::Writable => {}
                 ConnectionEvent::Readable => self.flow.read(now, endpoint, connection),
                 ConnectionEvent::Closed => self.finished = true,
                 ConnectionEvent::Failed(error) => {
                     self.failed = Some(error);
                     self.meter.measure(now, endpoint, connection);
                 }
+                _ => {}
             }
         }
         if acted {
@@ -112,12 +112,12 @@ impl Applications for Client {
 /// # Errors
 /// If a device fails, or if the server cannot be connected to.
 pub fn client(
-    options: &Options,
+    options: &EngineOptions,
     remote: SocketAddr,
     request: Request,
     echo: Option<(usize, u64)>,
     on_interval: &mut dyn FnMut(&Interval),
-) -> io::Result<Outcome> {
+) -> io::Result<Measurement> {
     let mut config = options.config.clone();
     let (mut following, interfaces, addresses) = match &options.uplinks {
         Some(uplinks) => {
@@ -157,72 +157,114 @@ pub fn client(
     driver.applications.meter = Meter::new(now);
     driver.drain(now, HOST)?;
 
-    let began = unix_seconds();
-    let before = Processor::now();
-    let mut used = Processor::default();
-    let (mut ended_at, mut finished_at) = (None, None);
-    let mut after_the_end = AFTER_THE_END;
-    // The subflows that have not ended yet, after both streams have.
-    let mut open = Vec::new();
+    let mut progress = Progress::new(connection);
     let mut failed = Ok(());
     run(&mut driver, &clock, |driver, now| {
         if let Some(following) = &mut following {
             failed = following.go_on(now, driver, |_| vec![connection]).map(drop);
         }
         let (endpoint, client) = (&mut driver.endpoints[HOST], &mut driver.applications);
-        if client.meter.is_due(now) && ended_at.is_none() {
-            client.meter.measure(now, endpoint, connection);
-            client.meter.intervals.last().into_iter().for_each(&mut *on_interval);
+        progress.goes_on(now, endpoint, client, on_interval) && failed.is_ok()
+    })?;
+    failed?;
+    finish_capture(&mut driver.io)?;
+    progress.finish(clock.now(), driver.applications)
+}
+
+/// How far a measurement has come.
+struct Progress {
+    connection: ConnectionHandle,
+    /// When it began, seconds since 1970.
+    began: u64,
+    /// Processor time at the start, and what was used until the server's stream ended.
+    before: Processor,
+    used: Processor,
+    /// When the server's stream ended.
+    ended_at: Option<Instant>,
+    /// When the connection was closed.
+    finished_at: Option<Instant>,
+    /// How long the client answers after that.
+    after_the_end: Duration,
+    /// The subflows that have not ended yet, after both streams have.
+    open: Vec<String>,
+}
+
+impl Progress {
+    fn new(connection: ConnectionHandle) -> Self {
+        Progress {
+            connection,
+            began: unix_seconds(),
+            before: Processor::now(),
+            used: Processor::default(),
+            ended_at: None,
+            finished_at: None,
+            after_the_end: AFTER_THE_END,
+            open: Vec::new(),
         }
-        if client.flow.peer_has_ended && ended_at.is_none() {
-            ended_at = Some(now);
-            after_the_end = answers_for(endpoint, connection);
-            used = Processor::now().since(before);
-            client.meter.measure(now, endpoint, connection);
+    }
+
+    /// Measures what is due. Returns whether there is anything left to wait for.
+    fn goes_on(
+        &mut self,
+        now: Instant,
+        endpoint: &mut Endpoint,
+        client: &mut Client,
+        on_interval: &mut dyn FnMut(&Interval),
+    ) -> bool {
+        if client.meter.is_due(now) && self.ended_at.is_none() {
+            client.meter.measure(now, endpoint, self.connection);
+            client.meter.intervals.last().into_iter().for_each(on_interval);
+        }
+        if client.flow.peer_has_ended && self.ended_at.is_none() {
+            self.ended_at = Some(now);
+            self.after_the_end = answers_for(endpoint, self.connection);
+            self.used = Processor::now().since(self.before);
+            client.meter.measure(now, endpoint, self.connection);
         }
         let mut longest_wait = LONGEST_CLOSE;
-        if ended_at.is_some() && !client.finished {
-            open = open_subflows(endpoint, connection);
-            if hurry_close(endpoint, connection) {
+        if self.ended_at.is_some() && !client.finished {
+            self.open = open_subflows(endpoint, self.connection);
+            if hurry_close(endpoint, self.connection) {
                 // The engine itself resets the rest after `LONGEST_CLOSE`.
                 longest_wait = LONGEST_CLOSE.saturating_mul(2);
             }
         }
-        let waits = ended_at.is_none_or(|ended| now.since(ended) < longest_wait);
-        let answers = !client.finished || now.since(*finished_at.get_or_insert(now)) < after_the_end;
-        answers && client.failed.is_none() && client.flow.error.is_none() && waits && failed.is_ok()
-    })?;
-    failed?;
-    finish_capture(&mut driver.io)?;
-    let end = clock.now();
-    let client = driver.applications;
-    let Some(start) = client.connected else {
-        let error = client.failed.map_or_else(|| "the server did not answer".to_owned(), |error| error.to_string());
-        return Err(io::Error::other(format!("no connection: {error}")));
-    };
-    let server = client.flow.sink.tail().first_chunk().filter(|_| ended_at.is_some()).and_then(Totals::read);
-    let slow = finished_at.zip(ended_at).is_none_or(|(finished, ended)| finished.since(ended) >= LONGEST_CLOSE);
-    let Meter { intervals, multipath, written, acknowledged, .. } = client.meter;
-    let trouble = if server.is_none() {
-        Some(what_is_missing(client.failed, client.flow.error, written.saturating_sub(acknowledged)))
-    } else {
-        (slow && !open.is_empty()).then(|| format!("these paths did not answer at the end: {}", open.join(", ")))
-    };
-    let mut round_trips = client.round_trips;
-    round_trips.sort_unstable();
-    Ok(Outcome {
-        began,
-        addresses: addresses_of(&intervals),
-        multipath: Some(multipath),
-        client: totals(&client.flow.source, &client.flow.sink),
-        server,
-        acknowledged: Some(acknowledged.saturating_sub(Request::BYTES as u64)),
-        trouble,
-        duration: ended_at.unwrap_or(end).since(start),
-        processor: if ended_at.is_some() { used } else { Processor::now().since(before) },
-        intervals,
-        round_trips,
-    })
+        let waits = self.ended_at.is_none_or(|ended| now.since(ended) < longest_wait);
+        let answers = !client.finished || now.since(*self.finished_at.get_or_insert(now)) < self.after_the_end;
+        answers && client.failed.is_none() && client.flow.error.is_none() && waits
+    }
+
+    /// The whole measurement, or as much of it as there is.
+    fn finish(self, end: Instant, client: Client) -> io::Result<Measurement> {
+        let Progress { began, before, used, ended_at, finished_at, open, .. } = self;
+        let Some(start) = client.connected else {
+            let error = client.failed.map_or_else(|| "the server did not answer".to_owned(), |error| error.to_string());
+            return Err(io::Error::other(format!("no connection: {error}")));
+        };
+        let server = client.flow.sink.tail().first_chunk().filter(|_| ended_at.is_some()).and_then(Totals::read);
+        let slow = finished_at.zip(ended_at).is_none_or(|(finished, ended)| finished.since(ended) >= LONGEST_CLOSE);
+        let Meter { intervals, multipath, written, acknowledged, .. } = client.meter;
+        let trouble = if server.is_none() {
+            Some(what_is_missing(client.failed, client.flow.error, written.saturating_sub(acknowledged)))
+        } else {
+            (slow && !open.is_empty()).then(|| format!("these paths did not answer at the end: {}", open.join(", ")))
+        };
+        let mut round_trips = client.round_trips;
+        round_trips.sort_unstable();
+        Ok(Measurement {
+            began,
+            addresses: addresses_of(&intervals),
+            multipath: Some(multipath),
+            client: totals(&client.flow.source, &client.flow.sink),
+            server,
+            acknowledged: Some(acknowledged.saturating_sub(Request::BYTES as u64)),
+            trouble,
+            duration: ended_at.unwrap_or(end).since(start),
+            processor: if ended_at.is_some() { used } else { Processor::now().since(before) },
+            intervals,
+            round_trips,
+        })
+    }
 }
 
 /// The addresses of all subflows, in the order in which the subflows were opened.

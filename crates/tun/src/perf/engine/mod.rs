@@ -33,14 +33,14 @@ const READ_PIECES: usize = 64;
 
 /// Addresses, devices and settings of the engine.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// The engine's addresses and their devices.
+pub struct EngineOptions {
+    /// Its addresses and their devices.
     pub interfaces: Vec<Interface>,
     /// Whether all addresses after the first are backups, which carry data only if no other path works.
     pub backups: bool,
-    /// If set, the machine's own addresses are used instead of `interfaces`, and followed as they change.
-    pub uplinks: Option<uplinks::Options>,
-    /// Whether super-segments pass between kernel and engine.
+    /// The machine's paths instead, as they come and go.
+    pub uplinks: Option<uplinks::UplinkOptions>,
+    /// Whether devices give and take super-segments.
     pub offload: bool,
     /// Settings of the connections.
     pub config: ConnectionConfig,
@@ -120,15 +120,19 @@ impl Flow {
     }
 }
 
-/// A driver with one endpoint on its TUN devices.
-fn host<A: Applications>(options: &Options, interfaces: &[Interface], applications: A) -> io::Result<Driver<Io, A>> {
+/// An endpoint on its TUN devices.
+fn host<A: Applications>(
+    options: &EngineOptions,
+    interfaces: &[Interface],
+    applications: A,
+) -> io::Result<Driver<Io, A>> {
     let device = Tunnels::create(interfaces, options.offload)?;
     let capture = options.pcap.as_ref().map(|path| Capture::create(path, interfaces)).transpose()?;
     let endpoint = Endpoint::new(secrets()?);
     Ok(Driver::new(vec![endpoint], Observed { device, observer: capture }, applications))
 }
 
-fn addresses(options: &Options) -> Vec<LocalAddress> {
+fn addresses(options: &EngineOptions) -> Vec<LocalAddress> {
     let meta = |index| PathMeta { backup: options.backups && index > 0, ..PathMeta::default() };
     let interfaces = options.interfaces.iter().enumerate();
     interfaces.map(|(index, interface)| LocalAddress { address: interface.ours, meta: meta(index) }).collect()

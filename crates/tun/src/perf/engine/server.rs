@@ -1,6 +1,6 @@
 //! The engine as the server of a measurement.
 
-use super::{AFTER_THE_END, Flow, HOST, Options, addresses, answers_for, finish_capture, host, hurry_close};
+use super::{AFTER_THE_END, EngineOptions, Flow, HOST, addresses, answers_for, finish_capture, host, hurry_close};
 use crate::perf::following::Following;
 use crate::perf::stream::totals;
 use crate::perf::{Processor, Request, Sink, Source, Totals};
@@ -167,7 +167,7 @@ impl Applications for Server<'_> {
 /// # Errors
 /// If a device or the machine fails.
 pub fn server(
-    options: &Options,
+    options: &EngineOptions,
     at: SocketAddr,
     most: Option<u64>,
     on_served: &mut dyn FnMut(&Totals, Option<&str>),

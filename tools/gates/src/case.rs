@@ -6,7 +6,7 @@ use pathweave_units::random::Random;
 
 /// Purpose of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// One of two paths goes dark once and comes back.
     One,
     /// Each of two or three paths goes dark once; the outages may overlap.
@@ -22,8 +22,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds.
-    pub const ALL: [Kind; 6] = [Kind::One, Kind::Each, Kind::All, Kind::Linux, Kind::Sack, Kind::NewReno];
+    /// All of them.
+    pub(crate) const ALL: [Kind; 6] = [Kind::One, Kind::Each, Kind::All, Kind::Linux, Kind::Sack, Kind::NewReno];
 
     fn name(self) -> &'static str {
         match self {
@@ -39,37 +39,37 @@ impl Kind {
 
 /// A path's outage, milliseconds from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dark {
-    /// Begin of the outage.
-    pub from_ms: u64,
-    /// End of the outage, which may be after the run's end.
-    pub until_ms: u64,
-    /// `both`, or only one direction: `up` from the client or `down` to it.
-    pub direction: &'static str,
+pub(crate) struct Dark {
+    /// From.
+    pub(crate) from_ms: u64,
+    /// Until; for ever where it is beyond the run.
+    pub(crate) until_ms: u64,
+    /// `both`, or only the way `up` from the client or `down` to it.
+    pub(crate) direction: &'static str,
 }
 
 /// One path.
 #[derive(Clone, Copy, Debug)]
-pub struct PathCase {
-    /// Rate, kbit/s.
-    pub rate_kbps: u64,
-    /// One-way delay, milliseconds.
-    pub delay_ms: u64,
-    /// Size of the queue, packets.
-    pub queue: u64,
-    /// The path's outage, if it has one.
-    pub dark: Option<Dark>,
+pub(crate) struct PathCase {
+    /// kbit/s.
+    pub(crate) rate_kbps: u64,
+    /// One way, milliseconds.
+    pub(crate) delay_ms: u64,
+    /// Packets that wait at most.
+    pub(crate) queue: u64,
+    /// When it is dark.
+    pub(crate) dark: Option<Dark>,
 }
 
 /// A network, a transfer over it, and the outages of its paths.
 #[derive(Clone, Debug)]
-pub struct Case {
-    /// Purpose of the case.
-    pub kind: Kind,
-    /// Seed of the run.
-    pub seed: u64,
+pub(crate) struct Case {
+    /// What it is for.
+    pub(crate) kind: Kind,
+    /// Of the run.
+    pub(crate) seed: u64,
     /// The paths; the connection starts on the first.
-    pub paths: Vec<PathCase>,
+    pub(crate) paths: Vec<PathCase>,
     size: u64,
     download: bool,
     controller: usize,
@@ -86,7 +86,7 @@ fn log_uniform(random: &mut Random, from: f64, to: f64) -> u64 {
 
 impl Case {
     /// The case of this kind and seed.
-    pub fn draw(kind: Kind, seed: u64) -> Self {
+    pub(crate) fn draw(kind: Kind, seed: u64) -> Self {
         let stream = |name: &str| Random::substream(seed, &format!("gates/{}/{name}", kind.name()));
         let (mut network, mut outages, mut end) = (stream("network"), stream("outages"), stream("connection"));
         let count = if kind == Kind::Each { 2 + network.below(2) } else { 2 };
@@ -143,18 +143,18 @@ impl Case {
         }
     }
 
-    /// Length of the stream, bytes.
-    pub fn size(&self) -> u64 {
+    /// The stream's length, bytes.
+    pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
     /// Whether the server sends.
-    pub fn is_download(&self) -> bool {
+    pub(crate) fn is_download(&self) -> bool {
         self.download
     }
 
-    /// The text of the case's scenario file.
-    pub fn scenario_text(&self, scheduler: &str, registry: &Registry) -> String {
+    /// The text of its scenario file.
+    pub(crate) fn scenario_text(&self, scheduler: &str, registry: &Registry) -> String {
         let mut t = format!("format = 1\nname = \"gate-{}\"\nduration = \"3000s\"\n", self.kind.name());
         for (i, p) in self.paths.iter().enumerate() {
             let _ = write!(
@@ -193,7 +193,7 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Document, Variant};
+    use pathweave_lab::scenario::{Document, Variant};
 
     #[test]
     fn cases_of_a_seed_repeat_are_whole_scenarios_and_differ_by_seed() {

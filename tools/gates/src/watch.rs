@@ -1,16 +1,15 @@
 //! Watches one run of a case.
 
-use super::case::{Case, Dark, Kind};
-use crate::results::Status;
-use crate::scenario::{Document, NoFiles, Variant};
-use crate::sim::{HostPacket, Simulation};
+use crate::case::{Case, Dark, Kind};
 use pathweave_algorithms::Registry;
+use pathweave_lab::results::Status;
+use pathweave_lab::scenario::{Document, NoFiles, Variant};
+use pathweave_lab::sim::{HostPacket, Simulation, path_of};
 use pathweave_proto::config::TcpConfig;
 use pathweave_proto::connection::SubflowSnapshot;
 use pathweave_proto::subflow_state::PathHealth;
 use pathweave_units::{Duration, Instant};
 use std::cell::RefCell;
-use std::net::IpAddr;
 use std::rc::Rc;
 
 /// Time between two looks at a run, which is the resolution of stalls.
@@ -22,34 +21,32 @@ const SEGMENT: u64 = 1460;
 /// Round trips from the first answer of a path to its use.
 const REUSE_ROUND_TRIPS: u64 = 2;
 /// The longest time between two probes of a dark path.
-pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Observations of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
-    /// The worst stall of the stream: its length divided by its limit, and its length. The limit is max(1 s, 3 RTO).
-    /// RTO is the longest timeout by RFC 6298, without any doubling, of the subflows that were usable when the stall
-    /// began and of those whose path works during the stall. The latter count because a path that carries the traffic
-    /// of others has a longer queue and longer round trips.
-    pub stall: (f64, Duration),
-    /// Data bytes that arrived more than once, relative to the most that all subflows together had in flight.
-    pub duplicates: f64,
-    /// A description of lost or changed data, or of a wrong end.
-    pub broken: Option<String>,
-    /// Round trips from the first answer of a path that had been given up to data on it; `None` if there was no such
-    /// path.
-    pub reuse: Option<f64>,
-    /// Round trips from that answer until data may be assigned to the path. Also that time relative to its limit, which
-    /// is two round trips and the time that a receiver may take to acknowledge a lone segment (RFC 5681 §4.2).
-    pub offered: Option<(f64, f64)>,
-    /// Longest time between two probes of a dark path.
-    pub probe: Option<Duration>,
-    /// If all paths are dark: time from the last answer to the error. If nothing was in flight then, time from the next
-    /// assignment of data: a scheduler may wait for a path that no longer answers, and as long as nothing is sent no
-    /// answer is missing.
-    pub error: Option<Duration>,
-    /// Time from the start of an outage until the path counted as dark, in timeouts of the outage's start.
-    pub stale_after: Option<f64>,
+pub(crate) struct Outcome {
+    /// The longest stall of the stream against its limit, max(1 s, 3 RTO), and by itself: the one that is worst against
+    /// its limit. RTO is the longest timeout of a usable subflow when the stall began, or of one whose path works during it, as
+    /// RFC 6298 has it without any doubling: what a path has to carry for others makes its queue and its round trips longer.
+    pub(crate) stall: (f64, Duration),
+    /// Data bytes that arrived more than once, over the most that all subflows together had in flight.
+    pub(crate) duplicates: f64,
+    /// What was lost, changed, or ended in a way that it should not have.
+    pub(crate) broken: Option<String>,
+    /// From the first sign of life of a path that was given up on to data on it, round trips; none where no path was.
+    pub(crate) reuse: Option<f64>,
+    /// From then until data may be assigned to it, round trips; and that time against its limit, two round trips and the time
+    /// that a receiver may take to acknowledge a lone segment (RFC 5681 §4.2).
+    pub(crate) offered: Option<(f64, f64)>,
+    /// The longest time between two probes of a dark path.
+    pub(crate) probe: Option<Duration>,
+    /// With everything dark: from the last sign of life to the error. Where nothing was out then, from the next data
+    /// that was assigned: a scheduler may wait for a path that no longer answers, and no answer is missing where
+    /// nothing was asked.
+    pub(crate) error: Option<Duration>,
+    /// From the start of an outage until the path counted as dark, in timeouts as they were at its start.
+    pub(crate) stale_after: Option<f64>,
 }
 
 /// What a path's packets show at the sender.
@@ -139,10 +136,6 @@ impl PathWatch {
     }
 }
 
-fn path_of(address: IpAddr) -> usize {
-    crate::sim::path_of(address).unwrap_or(usize::MAX)
-}
-
 fn interval(dark: Dark) -> (Instant, Instant) {
     (Instant::from_millis(dark.from_ms), Instant::from_millis(dark.until_ms))
 }
@@ -151,7 +144,7 @@ fn interval(dark: Dark) -> (Instant, Instant) {
 ///
 /// # Panics
 /// If the registry has no such scheduler.
-pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
+pub(crate) fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
     let text = case.scenario_text(scheduler, registry);
     let document = Document::parse("gate.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let scenario = document.scenario(registry, &Variant::AsWritten).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -191,10 +184,11 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
         window = window.max(subflows.iter().map(|s| s.window.in_flight).sum());
         let mut paths = paths.borrow_mut();
         for (i, path) in paths.iter_mut().enumerate() {
-            let living = subflows.iter().rev().find(|s| !s.closed && path_of(s.local.ip()) == i);
+            let living = subflows.iter().rev().find(|s| !s.closed && path_of(s.local.ip()) == Some(i));
             path.look(now, living, unacked);
         }
-        let works = |s: &SubflowSnapshot| paths.get(path_of(s.local.ip())).is_some_and(|p| p.works(now));
+        let works =
+            |s: &SubflowSnapshot| path_of(s.local.ip()).and_then(|path| paths.get(path)).is_some_and(|p| p.works(now));
         let can_go_on = unread && subflows.iter().any(|s| s.usable && works(s));
         let usable = || subflows.iter().filter(|s| s.usable);
         let timeouts = Timeouts {

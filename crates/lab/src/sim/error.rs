@@ -1,0 +1,19 @@
+//! Why a run cannot begin.
+
+/// Why a scenario could not be built, for reasons that [`Document::scenario`](crate::scenario::Document::scenario) cannot check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BuildError {
+    /// Where: a link's or connection's name.
+    pub place: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl core::fmt::Display for BuildError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+impl core::error::Error for BuildError {}
