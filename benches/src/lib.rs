@@ -13,7 +13,8 @@ pub use world::{Setup, World, minrtt_and_reno};
 /// Processor time of this process, user and system, in seconds. Linux counts it in hundredths.
 pub fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Fields count from after the program's name, which may hold anything: utime and stime are numbers 14 and 15 of proc(5).
+    // utime and stime are fields 14 and 15 of proc(5). Fields are split after the program's name (field 2), because the
+    // name may contain spaces and brackets.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let ticks = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
     Some(ticks as f64 / 100.0)

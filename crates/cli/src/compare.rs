@@ -84,7 +84,7 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
     }))
 }
 
-/// What the options ask to run, with every mistake found.
+/// The plans of the runs that `options` ask for. The error lists every mistake.
 pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec<RunPlan>, Failure> {
     let request = Request {
         schedulers: options.schedulers.clone(),

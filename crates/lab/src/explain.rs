@@ -71,11 +71,11 @@ pub enum What {
     Decision {
         /// The scheduler's input.
         saw: SawEntry,
-        /// What it answered.
+        /// The scheduler's answer.
         verdict: DecisionEntry,
-        /// Why.
+        /// The reason of the answer.
         reason: ReasonEntry,
-        /// What the connection made of it.
+        /// How the connection carried the answer out.
         outcome: DecisionOutcome,
     },
     /// The connection assigned data to one more subflow, which was assigned before.
@@ -176,7 +176,7 @@ pub struct SubflowEntry {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecisionEntry {
-    /// Data goes to a subflow.
+    /// Data is assigned to a subflow.
     Assign {
         /// The subflow.
         #[serde(flatten)]
@@ -211,7 +211,7 @@ pub struct ReasonEntry {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecisionOutcome {
-    /// The data was given.
+    /// The data was assigned.
     Assigned(GivenEntry),
     /// A short segment is held back.
     HeldBack {
@@ -232,7 +232,7 @@ pub enum DecisionOutcome {
 }
 
 impl DecisionOutcome {
-    /// What was given to a subflow.
+    /// The assigned data, if there is any.
     pub fn given(&self) -> Option<&GivenEntry> {
         match self {
             DecisionOutcome::Assigned(given) | DecisionOutcome::Replaced { by: Some(given), .. } => Some(given),

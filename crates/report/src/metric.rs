@@ -9,14 +9,14 @@ use pathweave_lab::results::Metrics;
 pub(crate) struct Metric {
     /// The name of the lab's metric.
     name: &'static str,
-    /// Whether less of it is better, or neither.
+    /// Whether a smaller value is better.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the document"))]
     better: Better,
-    /// What stands for all runs.
+    /// The summary over several runs.
     over: Over,
     /// Its column in a CSV file.
     pub(crate) csv: &'static str,
-    /// Its group on the page, where it is in one, and its name.
+    /// The metric's group on the page, empty if it has none, and its name there.
     pub(crate) page: (&'static str, &'static str),
     /// The metric's title in the terminal's table, in two lines, and its explanation; `None` if that table does not
     /// show it.
@@ -110,7 +110,7 @@ impl Metric {
         value / self.in_result().map_or(1.0, |r| r.per)
     }
 
-    /// For people; a dash where there is none.
+    /// The value for people, or `dash` if there is none.
     pub(crate) fn shown(&self, value: Option<f64>, dash: &str) -> String {
         value.map_or_else(|| dash.to_owned(), self.text)
     }

@@ -83,7 +83,7 @@ pub(crate) fn verdict_text(verdict: &DecisionEntry) -> String {
     }
 }
 
-/// The text for what the connection did, if it differs from the decision.
+/// The text for what the connection did, if that differs from the decision.
 pub(crate) fn outcome_text(verdict: &DecisionEntry, outcome: &DecisionOutcome) -> Option<String> {
     let given = |g: &GivenEntry| format!("{} on {}", data(g.range), g.subflow.path);
     match outcome {

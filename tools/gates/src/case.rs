@@ -40,33 +40,33 @@ impl Kind {
 /// A path's outage, milliseconds from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dark {
-    /// From.
+    /// Begin of the outage.
     pub(crate) from_ms: u64,
-    /// Until; for ever where it is beyond the run.
+    /// End of the outage, which may be after the run's end.
     pub(crate) until_ms: u64,
-    /// `both`, or only the way `up` from the client or `down` to it.
+    /// `both`, or only one direction: `up` from the client or `down` to it.
     pub(crate) direction: &'static str,
 }
 
 /// One path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathCase {
-    /// kbit/s.
+    /// Rate, kbit/s.
     pub(crate) rate_kbps: u64,
-    /// One way, milliseconds.
+    /// One-way delay, milliseconds.
     pub(crate) delay_ms: u64,
-    /// Packets that wait at most.
+    /// Size of the queue, packets.
     pub(crate) queue: u64,
-    /// When it is dark.
+    /// The path's outage, if it has one.
     pub(crate) dark: Option<Dark>,
 }
 
 /// A network, a transfer over it, and the outages of its paths.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    /// What it is for.
+    /// Purpose of the case.
     pub(crate) kind: Kind,
-    /// Of the run.
+    /// Seed of the run.
     pub(crate) seed: u64,
     /// The paths; the connection starts on the first.
     pub(crate) paths: Vec<PathCase>,
@@ -143,7 +143,7 @@ impl Case {
         }
     }
 
-    /// The stream's length, bytes.
+    /// Length of the stream, bytes.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
@@ -153,7 +153,7 @@ impl Case {
         self.download
     }
 
-    /// The text of its scenario file.
+    /// The text of the case's scenario file.
     pub(crate) fn scenario_text(&self, scheduler: &str, registry: &Registry) -> String {
         let mut t = format!("format = 1\nname = \"gate-{}\"\nduration = \"3000s\"\n", self.kind.name());
         for (i, p) in self.paths.iter().enumerate() {

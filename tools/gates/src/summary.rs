@@ -32,7 +32,8 @@ fn largest(values: &[f64]) -> Option<f64> {
 }
 
 impl Summary {
-    /// The runs of one scheduler, with their kinds and seeds. `duplicates_by_design`: it sends bytes twice on purpose.
+    /// Summarises the runs of one scheduler, given with their kinds and seeds. `duplicates_by_design` says that the
+    /// scheduler sends bytes twice on purpose.
     pub(crate) fn new(scheduler: &str, duplicates_by_design: bool, runs: Vec<(Kind, u64, Outcome)>) -> Self {
         Summary { scheduler: scheduler.into(), duplicates_by_design, runs }
     }

@@ -26,26 +26,28 @@ pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// Observations of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    /// The longest stall of the stream against its limit, max(1 s, 3 RTO), and by itself: the one that is worst against
-    /// its limit. RTO is the longest timeout of a usable subflow when the stall began, or of one whose path works during it, as
-    /// RFC 6298 has it without any doubling: what a path has to carry for others makes its queue and its round trips longer.
+    /// The worst stall of the stream: its length divided by its limit, and its length. The limit is max(1 s, 3 RTO).
+    /// RTO is the longest timeout by RFC 6298, without any doubling, of the subflows that were usable when the stall
+    /// began and of those whose path works during the stall. The latter count because a path that carries the traffic
+    /// of others has a longer queue and longer round trips.
     pub(crate) stall: (f64, Duration),
-    /// Data bytes that arrived more than once, over the most that all subflows together had in flight.
+    /// Data bytes that arrived more than once, relative to the most that all subflows together had in flight.
     pub(crate) duplicates: f64,
-    /// What was lost, changed, or ended in a way that it should not have.
+    /// A description of lost or changed data, or of a wrong end.
     pub(crate) broken: Option<String>,
-    /// From the first sign of life of a path that was given up on to data on it, round trips; none where no path was.
+    /// Round trips from the first answer of a path that had been given up to data on it; `None` if there was no such
+    /// path.
     pub(crate) reuse: Option<f64>,
-    /// From then until data may be assigned to it, round trips; and that time against its limit, two round trips and the time
-    /// that a receiver may take to acknowledge a lone segment (RFC 5681 §4.2).
+    /// Round trips from that answer until data may be assigned to the path. Also that time relative to its limit, which
+    /// is two round trips and the time that a receiver may take to acknowledge a lone segment (RFC 5681 §4.2).
     pub(crate) offered: Option<(f64, f64)>,
     /// The longest time between two probes of a dark path.
     pub(crate) probe: Option<Duration>,
-    /// With everything dark: from the last sign of life to the error. Where nothing was out then, from the next data
-    /// that was assigned: a scheduler may wait for a path that no longer answers, and no answer is missing where
-    /// nothing was asked.
+    /// If all paths are dark: time from the last answer to the error. If nothing was in flight then, time from the next
+    /// assignment of data: a scheduler may wait for a path that no longer answers, and as long as nothing is sent no
+    /// answer is missing.
     pub(crate) error: Option<Duration>,
-    /// From the start of an outage until the path counted as dark, in timeouts as they were at its start.
+    /// Time from the start of an outage until the path counted as dark, in timeouts of the outage's start.
     pub(crate) stale_after: Option<f64>,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Change {
     /// The file and the change, without the line, so that the name survives changes in other places. If a function has
     /// several places for the same change, the second one ends with `[2]`.
     pub(super) name: String,
-    /// From the repository's root.
+    /// Path of the file from the repository's root.
     pub(super) file: String,
     /// The function without its documentation and attributes.
     pub(super) function: Span,

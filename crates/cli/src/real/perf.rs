@@ -171,7 +171,7 @@ fn client(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The error, if the figures are not complete or the data did not arrive as it was sent.
+/// The error, if the figures are not complete or the data did not arrive unchanged.
 fn what_is_wrong(outcome: &Measurement) -> Option<String> {
     match outcome.server {
         Some(_) if outcome.is_right() => None,

@@ -227,7 +227,7 @@ fn sums(outcome: &Measurement) -> Vec<Sum> {
     sums
 }
 
-/// What each subflow sent and received, or the connection if subflows are not known.
+/// Bytes that each subflow sent and received, or those of the connection if subflows are not known.
 fn streams(outcome: &Measurement, request: &Request, sent: Option<u64>, arrived: Option<u64>) -> Vec<Value> {
     let (seconds, up) = (outcome.duration.as_secs_f64(), is_up(request));
     let end = |socket: usize, bytes: u64| {

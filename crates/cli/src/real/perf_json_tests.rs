@@ -142,7 +142,7 @@ fn subflow(path: u8, sent_bytes: u64, received_bytes: u64) -> SubflowFigures {
     }
 }
 
-/// Two seconds over these subflows; each side has sent 4000 bytes, and all have arrived.
+/// A measurement of two seconds over these subflows. Each side has sent 4000 bytes, and all have arrived.
 fn outcome(subflows: &[SubflowFigures]) -> Measurement {
     let interval = |second| Interval {
         from: Duration::from_secs(second),

@@ -26,7 +26,7 @@ pub(super) const KIND: Kind = Kind {
 /// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CoalesceSettings {
-    /// The most data of a joined segment, bytes.
+    /// Most data of a joined segment, bytes.
     size: u64,
     /// Time for which a segment waits for the next one.
     wait: Duration,
@@ -66,7 +66,7 @@ impl Settings for CoalesceSettings {
 
 struct Coalesce {
     written: CoalesceSettings,
-    /// At most one of each flow and direction, oldest first.
+    /// Waiting segments, at most one of each flow and direction, oldest first.
     held: Vec<Held>,
 }
 

@@ -24,7 +24,7 @@ pub(super) const KIND: Kind = Kind {
 /// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EditSettings {
-    /// Which byte: the first byte of a flow's data is number 1.
+    /// Number of the changed byte in a flow's data, from 1.
     at: u64,
     direction: Way,
 }

@@ -23,7 +23,7 @@ pub(super) const KIND: Kind = Kind {
 /// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NatSettings {
-    /// When it forgets all its bindings.
+    /// Time at which all bindings are forgotten.
     after: Option<Duration>,
 }
 

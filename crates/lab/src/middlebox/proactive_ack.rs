@@ -24,7 +24,7 @@ pub(super) const KIND: Kind = Kind {
 /// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProactiveAckSettings {
-    /// How long its acknowledgement takes back to the sender.
+    /// Time that its acknowledgement takes back to the sender.
     delay: Duration,
     after: Duration,
 }

@@ -26,7 +26,7 @@ pub(super) const KIND: Kind = Kind {
 /// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SplitSettings {
-    /// The most data of a segment behind it, bytes.
+    /// Most data of a resulting segment, bytes.
     size: u64,
     options: SplitOptions,
 }

@@ -11,7 +11,7 @@ use crate::value_parser::Whole;
 use pathweave_algorithms::Registry;
 use pathweave_proto::parameter::ParameterError;
 
-/// Makes connections.
+/// Makes connections from tables.
 pub(super) struct Maker<'a> {
     pub(super) reader: Reader<'a>,
     pub(super) registry: &'a Registry,

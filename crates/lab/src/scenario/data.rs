@@ -311,7 +311,7 @@ pub(crate) fn default_connection() -> Connection {
         engine: ConnectionConfig {
             send_buffer: 16 << 20,
             receive_buffer: ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 },
-            // As in Linux, whose net.ipv4.tcp_mtu_probing is 0.
+            // No probes, as in Linux (`net.ipv4.tcp_mtu_probing` is 0).
             tcp: TcpConfig { path_mtu_discovery: PathMtuDiscovery::Messages, ..TcpConfig::default() },
             ..ConnectionConfig::new(algorithm("minrtt"), algorithm("reno"))
         },
@@ -321,26 +321,26 @@ pub(crate) fn default_connection() -> Connection {
 /// A source of UDP packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
-    /// Its name.
+    /// The source's name.
     pub name: String,
     /// Index of the path that its packets take.
     pub path: usize,
-    /// From the client to the server (upload) or back.
+    /// Direction of the packets: from the client to the server (upload) or back.
     pub direction: Direction,
-    /// When which packets are sent.
+    /// Times and sizes of the packets.
     pub pattern: TrafficPattern,
-    /// From this time on.
+    /// Time of the first packet at the earliest.
     pub start: Duration,
-    /// Up to this time; zero: to the end of the run.
+    /// Time of the end; zero means the end of the run.
     pub stop: Duration,
 }
 
-/// When UDP packets are sent. Sizes are bytes of UDP payload; 28 bytes of headers are added.
+/// Times at which UDP packets are sent. Sizes are bytes of UDP payload; 28 bytes of headers are added.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TrafficPattern {
     /// At even intervals.
     Constant {
-        /// Of the payload.
+        /// Rate of the payload.
         rate: Bitrate,
         /// Bytes of a packet's payload.
         packet: u16,
@@ -352,17 +352,17 @@ pub enum TrafficPattern {
         /// Bytes of a packet's payload.
         packet: u16,
     },
-    /// At even intervals while it is on, not at all while it is off.
+    /// At even intervals in on-periods, and never in off-periods.
     OnOff {
         /// Mean rate of the payload, pauses included.
         rate: Bitrate,
         /// Bytes of a packet's payload.
         packet: u16,
-        /// Mean length of a time in which it sends; Pareto distributed.
+        /// Mean length of an on-period; Pareto distributed.
         on: Duration,
-        /// Mean length of a pause; exponentially distributed.
+        /// Mean length of an off-period; exponentially distributed.
         off: Duration,
-        /// The Pareto distribution's shape, more than 1: the smaller, the more often it is on for very long.
+        /// The Pareto distribution's shape, more than 1. The smaller it is, the more very long on-periods there are.
         shape: f64,
     },
 }

@@ -78,20 +78,20 @@ impl SchedulerSpec {
     }
 }
 
-/// Which run of a scenario.
+/// A variant of a scenario to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// Every connection with the scheduler that the file gives it.
+    /// Every connection has the scheduler that the file names.
     AsWritten,
-    /// Every measured MPTCP connection with this scheduler.
+    /// Every measured MPTCP connection has this scheduler.
     Scheduler(SchedulerSpec),
-    /// Every measured connection as plain TCP on this one of its paths (on its last if it has fewer), with its own
-    /// controller and buffers: the baseline `tcp-path0`, `tcp-path1`, ...
+    /// Every measured connection is plain TCP on this one of its paths (on its last if it has fewer), with its own
+    /// controller and buffers. This is the baseline `tcp-path0`, `tcp-path1`, ...
     PlainTcp(usize),
 }
 
 impl Variant {
-    /// The name of its results.
+    /// The variant's name in results.
     pub fn label(&self) -> String {
         match self {
             Variant::AsWritten => "as-written".into(),
@@ -102,7 +102,7 @@ impl Variant {
 }
 
 impl Connection {
-    /// The engine's settings; both ends have the same.
+    /// The engine's settings, which both ends share.
     ///
     /// # Errors
     /// If the registry is not the one that the scenario was read with.
@@ -117,7 +117,7 @@ impl Connection {
         })
     }
 
-    /// Every parameter of its scheduler with its value as written, defaults included.
+    /// Every parameter of the connection's scheduler with its value as written, defaults included.
     pub fn scheduler_parameters(&self, registry: &Registry) -> BTreeMap<String, String> {
         let factory = registry.scheduler(&self.engine.scheduler.name);
         let declared = factory.map(|factory| factory.parameters()).unwrap_or_default();

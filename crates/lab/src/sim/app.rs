@@ -159,13 +159,13 @@ impl App {
         path_between(&self.paths, local, remote)
     }
 
-    /// The path of the subflow with this name.
+    /// The scenario's path that the subflow with this identifier uses.
     pub(super) fn path_of_subflow(&self, connection: &Connection, id: SubflowId) -> Option<usize> {
         let (local, remote) = connection.addresses(id)?;
         self.path_of(local, remote)
     }
 
-    /// Bytes that the writer has to write now.
+    /// Bytes that the writer could write now.
     fn available(&self) -> u64 {
         match self.workload {
             Workload::Bulk => u64::MAX,
@@ -259,7 +259,8 @@ impl App {
         }
     }
 
-    /// Reads one block. The next one is read after the segments that this one allows have left. Returns whether there may be a next one.
+    /// Reads one block. The next block is read after the segments that this read allows have left. Returns whether
+    /// there may be a next block.
     fn read(&mut self, now: Instant, endpoint: &mut Endpoint, readings: &mut Readings, pages: &mut [Page]) -> bool {
         let Some(handle) = self.receiver().handle else { return false };
         let mut left = BLOCK;

@@ -9,7 +9,7 @@ use pathweave_netsim::LinkStats;
 use pathweave_proto::{Connection, Endpoint};
 use pathweave_units::{Duration, Instant};
 
-/// Samples and series have at most this many entries; a longer run has coarser steps.
+/// Most entries of samples and series. A longer run has longer steps.
 const MAX_STEPS: u64 = 100_000;
 
 /// The measurements of a finished run.
@@ -108,7 +108,7 @@ impl Meter {
         }
     }
 
-    /// After something happened on a host: how much waits there for earlier data.
+    /// Called after each change on a host: notes how much data waits there for earlier data.
     pub(super) fn observe(&mut self, now: Instant, host: usize, endpoint: &Endpoint, apps: &Apps) {
         let (mut received, mut out_of_order, mut held) = (0, 0, 0);
         let mut seen = false;

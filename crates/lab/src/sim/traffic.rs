@@ -77,7 +77,7 @@ impl Sources {
         self.next
     }
 
-    /// The next packet that is due, and the route that it takes.
+    /// The next due packet, and its route.
     pub(super) fn poll(&mut self, now: Instant) -> Option<(RouteId, Tagged<u32>)> {
         self.next.filter(|next| *next <= now)?;
         let (index, source) = self.list.iter_mut().enumerate().min_by_key(|(_, s)| s.next)?;

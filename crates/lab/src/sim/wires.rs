@@ -83,7 +83,7 @@ impl Routes {
 pub(super) struct Wires {
     pub(super) network: Network<Tagged<u32>>,
     pool: Pool<Segment>,
-    /// By host.
+    /// Routes by host.
     routes: Vec<Routes>,
     /// The host on each node of the network.
     host_of_node: Vec<Option<usize>>,
@@ -289,7 +289,7 @@ fn on_the_way(middleboxes: &mut Option<Middleboxes>, address: SocketAddr) -> Opt
     (is_client && middleboxes.are_on(path)).then_some((middleboxes, path))
 }
 
-/// The codec between host and network.
+/// The codec between a host and the network.
 #[derive(Default)]
 pub(super) struct ThroughBytes {
     buffer: Vec<u8>,

@@ -265,7 +265,7 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
             seen.borrow_mut().see(tap.at, segment);
         } else {
             let client = if is_client(segment.src.ip()) { segment.src } else { segment.dst };
-            // What a dark path swallows is no excuse while another is up.
+            // A loss on a dark path does not allow a longer stall while another path is up.
             let dark = path_of(client.ip()).is_some_and(|path| watched.is_dark(path, tap.at, Duration::ZERO));
             loses.set(loses.get() || !dark);
         }
@@ -291,8 +291,8 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
         let moment = LOOK + LOOK;
         let dark = |path| case.is_dark(path, now, moment);
         let usable = senders().any(|s| s.usable && !path_of(s.local.ip()).is_some_and(dark));
-        // Nothing can move while all is dark. What is tried meanwhile is lost: with failure detection `linux`, and where a closed window
-        // is probed, the next try may come after as long again.
+        // No data can move while all paths are dark, and all attempts are lost. With failure detection `linux`, and if
+        // a closed window is probed, the next attempt may come only after the same time again.
         let waits = !usable && !case.slow_detection && !probed.get();
         let timeout = senders().map(|s| s.rto).max().unwrap_or_default();
         let on_each: Vec<(SubflowId, u64, u64)> = receivers()

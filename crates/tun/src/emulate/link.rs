@@ -167,7 +167,8 @@ impl Forwarder<'_> {
             let (carried, sample) = (&mut self.report.paths[path][way], self.report.series.now(path, way));
             match event {
                 NetEvent::Delivered { tap, mut packet, .. } => {
-                    // A copy that is still on its way has the same bytes: what is changed is changed for both, as by a link before.
+                    // A copy that is still on its way has the same bytes, so a change applies to both, as if an earlier
+                    // link had made it.
                     let Slot { packet: bytes, sent } = self.pool.get_mut(packet.tag);
                     if tap.fate == Fate::Corrupted || packet.corrupted {
                         packet.corrupted = true;

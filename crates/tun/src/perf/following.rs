@@ -80,7 +80,7 @@ impl Following {
     }
 }
 
-/// The settings of a connection whose endpoints are these.
+/// The settings of a connection whose subflows form a full mesh if an address has the flag `fullmesh`.
 pub(super) fn config(options: &UplinkOptions, config: &ConnectionConfig) -> ConnectionConfig {
     let is_mesh = options.endpoints.iter().any(|endpoint| endpoint.flags.fullmesh);
     let path_manager = if is_mesh { PathManager::FullMesh } else { config.path_manager };

@@ -20,7 +20,7 @@ const READ_BYTES: usize = 256 << 10;
 /// Kind of socket to use.
 #[derive(Clone, Debug, Default)]
 pub struct KernelOptions {
-    /// Plain TCP instead of Multipath TCP.
+    /// Whether the socket is plain TCP instead of Multipath TCP.
     pub plain: bool,
     /// Name of the congestion controller. `None` means the system's default.
     pub congestion: Option<String>,
@@ -36,7 +36,8 @@ fn socket(options: &KernelOptions, ipv4: bool) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A socket of IPv6 also where the server's address is one of IPv4: others could not join over IPv6.
+/// A connected socket. It is an IPv6 socket even for an IPv4 server, because an IPv4 socket cannot get subflows over
+/// IPv6.
 fn connected(options: &KernelOptions, remote: SocketAddr) -> io::Result<OwnedFd> {
     let mapped = match remote.ip() {
         IpAddr::V4(address) => address.to_ipv6_mapped(),

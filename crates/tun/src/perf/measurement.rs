@@ -48,7 +48,7 @@ pub struct Interval {
     pub subflows: Vec<SubflowFigures>,
 }
 
-/// Seconds since 1970.
+/// The wall-clock time, seconds since 1970.
 pub(super) fn unix_seconds() -> u64 {
     clock_gettime(ClockId::Realtime).tv_sec.try_into().unwrap_or(0)
 }
@@ -71,7 +71,7 @@ pub fn cookie() -> String {
 /// The result of a measurement. An interrupted one has the figures up to the interruption.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// When it began, seconds since 1970.
+    /// Start of the measurement, seconds since 1970.
     pub began: u64,
     /// Own and peer's address of each subflow; with the kernel's sockets, those of the connection.
     pub addresses: Vec<(SocketAddr, SocketAddr)>,
@@ -97,7 +97,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Whether the measurement is complete, and all data arrived as it was sent.
+    /// Whether the measurement is complete and all data arrived unchanged.
     pub fn is_right(&self) -> bool {
         self.server.is_some_and(|server| self.client.agree_with(&server))
     }

@@ -21,7 +21,7 @@ pub enum Amount {
     Time(Duration),
 }
 
-/// What a client wants.
+/// The client's wishes for a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Whether the client sends data.
@@ -43,13 +43,13 @@ impl Request {
     /// Length of a request on the wire, bytes.
     pub const BYTES: usize = 32;
 
-    /// Whether the client sends anything after the request. If it does not, it ends its direction only after the server has: Linux opens no
-    /// further subflows to a peer that has ended.
+    /// Whether the client sends anything after the request. If not, the client ends its stream only after the server
+    /// has, because Linux opens no further subflows to a peer that has ended its stream.
     pub(super) fn client_sends(&self) -> bool {
         self.up || self.echo
     }
 
-    /// As the client sends it.
+    /// The request in the format of the wire.
     pub fn bytes(&self) -> [u8; Self::BYTES] {
         let mut out = [0; Self::BYTES];
         out[..8].copy_from_slice(&MAGIC);

@@ -212,7 +212,8 @@ impl Amount {
 }
 
 impl Request {
-    /// What an end sends from `now` on. `sends`: the direction is asked for; with echo nothing is sent by itself.
+    /// The data that an end sends from `now` on. `sends` says whether the client asked for data in that direction. An
+    /// echo's data comes from elsewhere, so its source is empty.
     pub(super) fn source(&self, sends: bool, now: Instant) -> Source {
         match sends && !self.echo {
             true => Source::new(self.amount.longer_by(self.omit), self.verify, now),
@@ -220,7 +221,7 @@ impl Request {
         }
     }
 
-    /// What an end receives with; the last `tail_bytes` are no data.
+    /// The receiving end of a direction. The last `tail_bytes` of the stream are not data.
     pub(super) fn sink(&self, tail_bytes: usize) -> Sink {
         let counts_until = match self.amount {
             Amount::Time(time) if !self.omit.is_zero() => Some(self.omit + time),

@@ -35,7 +35,7 @@ const TABLES: Range<u32> = FIRST_TABLE..FIRST_TABLE + 1 + MOST_NUMBER as u32;
 /// Settings of the paths.
 #[derive(Clone, Debug)]
 pub struct UplinkOptions {
-    /// Begin of the names of TUN devices; a number follows.
+    /// Prefix of the TUN devices' names; a number follows.
     pub device: String,
     /// Size of the largest packet, bytes.
     pub mtu: u16,

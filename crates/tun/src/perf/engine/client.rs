@@ -174,7 +174,7 @@ pub fn client(
 /// How far a measurement has come.
 struct Progress {
     connection: ConnectionHandle,
-    /// When it began, seconds since 1970.
+    /// Start of the measurement, seconds since 1970.
     began: u64,
     /// Processor time at the start, and what was used until the server's stream ended.
     before: Processor,

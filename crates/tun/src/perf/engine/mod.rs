@@ -34,13 +34,13 @@ const READ_PIECES: usize = 64;
 /// Addresses, devices and settings of the engine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// Its addresses and their devices.
+    /// The engine's addresses and their devices.
     pub interfaces: Vec<Interface>,
     /// Whether all addresses after the first are backups, which carry data only if no other path works.
     pub backups: bool,
-    /// The machine's paths instead, as they come and go.
+    /// If set, the machine's own addresses are used instead of `interfaces`, and followed as they change.
     pub uplinks: Option<uplinks::UplinkOptions>,
-    /// Whether devices give and take super-segments.
+    /// Whether super-segments pass between kernel and engine.
     pub offload: bool,
     /// Settings of the connections.
     pub config: ConnectionConfig,
@@ -120,7 +120,7 @@ impl Flow {
     }
 }
 
-/// An endpoint on its TUN devices.
+/// A driver with one endpoint on its TUN devices.
 fn host<A: Applications>(
     options: &EngineOptions,
     interfaces: &[Interface],
