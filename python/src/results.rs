@@ -1,4 +1,4 @@
-//! What runs leave behind, as tables, text and pages.
+//! The results of runs, as tables, text and pages.
 
 use crate::error::{detached, input, raised};
 use crate::run::problems;
@@ -48,7 +48,7 @@ impl RunSet {
         self.results.len()
     }
 
-    /// How many runs were planned.
+    /// Number of planned runs.
     #[getter]
     fn planned(&self) -> usize {
         self.planned
@@ -300,7 +300,7 @@ pub(crate) fn metrics(results: &[RunResult]) -> Vec<(String, Column)> {
     columns
 }
 
-/// What a metric is.
+/// The kind of a metric.
 enum Leaf {
     Whole,
     Number,
@@ -309,7 +309,7 @@ enum Leaf {
     ListOf(String),
 }
 
-/// Where a metric is.
+/// The position of a metric in a result.
 struct Path {
     keys: Vec<String>,
     kind: Leaf,
@@ -365,7 +365,7 @@ struct SeriesRows {
     value: Vec<Option<f64>>,
 }
 
-/// What a series is of.
+/// The object of a series.
 #[derive(Clone, Copy, Default)]
 struct Of<'a> {
     connection: Option<&'a str>,

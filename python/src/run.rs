@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often signals are looked at and progress is shown.
+/// Time between two checks for signals, at which progress is shown too.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How far runs are, and whether somebody wants to stop them.
+/// Progress of the runs, and whether to stop them.
 #[derive(Debug, Default)]
 pub(crate) struct Watcher {
     stop: AtomicBool,
@@ -77,7 +77,7 @@ pub(crate) fn watched<R: Send>(
     Ok((result.map_err(|fault| crate::error::internal(py, &fault))?, interrupted))
 }
 
-/// Makes all runs. The answer is what is finished, and the exception that stopped the rest.
+/// Makes all runs. Returns the finished ones, and the exception that stopped the others.
 #[pyfunction]
 #[pyo3(signature = (documents, *, schedulers, against, why, seeds, jobs, own, progress))]
 #[expect(clippy::too_many_arguments, reason = "Python's side names each of them")]

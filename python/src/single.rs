@@ -42,7 +42,7 @@ impl Single {
         numbers.iter().map(|path| scenario.paths[*path].name.clone()).collect()
     }
 
-    /// When a run ends at the latest, s.
+    /// Latest end of a run, s.
     #[getter]
     fn duration_s(&self) -> f64 {
         self.scenario().duration.as_secs_f64()

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 const FILE: &str = "tools/digests/digests.txt";
-/// The most changed runs that are listed; the others are only counted.
+/// Most changed runs that are listed; the others are only counted.
 const SHOWN: usize = 10;
 
 /// Computes the digests and compares them with the committed ones. The program must have been built.
@@ -53,7 +53,7 @@ fn by_run(text: &str) -> BTreeMap<&str, &str> {
     text.lines().filter_map(|line| line.match_indices(' ').nth_back(1).map(|(i, _)| line.split_at(i))).collect()
 }
 
-/// The number of runs if all digests are equal, otherwise a list of what changed.
+/// The number of runs if all digests are equal, otherwise a list of the changes.
 fn compare(committed: &str, now: &str) -> Result<usize, String> {
     let (before, after) = (by_run(committed), by_run(now));
     let mut changed = Vec::new();

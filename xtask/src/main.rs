@@ -208,12 +208,12 @@ fn borrowed(list: &[String]) -> Vec<&str> {
     list.iter().map(String::as_str).collect()
 }
 
-/// Installs what counting instructions needs.
+/// Installs valgrind, which counts the instructions.
 fn install_valgrind(steps: &mut Steps) -> bool {
     steps.step("what the check needs", |_| setup::install(&[setup::VALGRIND]))
 }
 
-/// What all checks need beside Rust.
+/// All tools that the checks need beside Rust.
 fn tools() -> Vec<Tool> {
     let mut tools = vec![setup::NODE, setup::VALGRIND, setup::TSHARK, setup::CHROMIUM];
     if interop::missing().is_none() {
@@ -235,7 +235,7 @@ fn faults(arguments: &[impl AsRef<OsStr>]) -> Result<(), String> {
     run(Command::new(target().join("release/faults")).current_dir(root()).args(arguments))
 }
 
-/// All checks take about half an hour on two processors. A check that runs for so much longer hangs.
+/// Time after which the checks have hung. All checks take about half an hour on two processors.
 const TEST_LIMIT: Duration = Duration::from_secs(70 * 60);
 
 /// Runs every check of the project, even if some fail.

@@ -1,4 +1,5 @@
-//! The document with the verdict of every claim of the papers, and the check that the small runs say the same as the full ones.
+//! Writes the document with the verdict of every claim of the papers, and checks that small runs give the same verdicts
+//! as the full ones.
 
 use crate::experiments::{entries, read};
 use crate::results::{self, pathweave, put};
@@ -8,11 +9,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Where the document's figures are.
+/// The folder of the document's figures.
 const FIGURES: &str = "docs/reproduction";
-/// The full runs' values, and what was tried for claims that fail.
+/// The folder with the full runs' values, and the settings tried for failing claims.
 const TABLES: &str = "docs/reproduction/tables";
-/// What the document begins with.
+/// The beginning of the document.
 const INTRODUCTION: &str = "\
 # The papers' experiments, reproduced
 
@@ -23,15 +24,15 @@ are ours; a claim is the paper's, in our words. A claim that fails is a finding,
 alone.
 
 ";
-/// What a paper's page begins with.
+/// The beginning of a paper's page.
 const BACK: &str = "\
 `cargo xtask reproduction` writes this page. [The overview](../reproduction.md) has the papers' promises and the tally, and
 [experiments.md](../experiments.md#claims) says what a verdict means. A claim marked \"(ours)\" is not the paper's.";
-/// An effect is the difference as a share of the larger side. Effects above this must have the same sign in small and
-/// in full runs.
+/// Least effect that must have the same sign in small and in full runs. An effect is the difference as a fraction of
+/// the larger side.
 const EFFECT: f64 = 0.1;
 
-/// Makes all experiments, and then the document. Goes on where it was stopped.
+/// Makes all experiments, and then the document. Continues an interrupted run.
 ///
 /// # Errors
 /// If a command fails or a file cannot be written.
@@ -94,12 +95,12 @@ struct Section<'a> {
 }
 
 impl Section<'_> {
-    /// Whether it has a paper's figures and claims; only those have headings of the third level.
+    /// Whether it has a paper's figures and claims. Only such sections have headings of the third level.
     fn is_a_papers(&self) -> bool {
         self.text.contains("\n### ")
     }
 
-    /// Where a paper's page is.
+    /// The file of a paper's page.
     fn file(&self) -> String {
         format!("{FIGURES}/{}.md", self.title.to_lowercase())
     }
@@ -178,8 +179,8 @@ fn effects(lines: &str) -> Result<BTreeMap<String, Effect>, String> {
     Ok(all)
 }
 
-/// How many of each paper's claims have which verdict, and links to their pages. Claims of ours are marked behind the verdict and do
-/// not count.
+/// The number of each paper's claims with each verdict, and links to the pages. Our own claims are marked behind the
+/// verdict and do not count.
 fn tally(pages: &[Section<'_>]) -> String {
     const WORDS: [&str; 4] = ["holds", "partly", "undecided", "fails"];
     let mut out = format!("| paper | {} |\n|---|---|---|---|---|\n", WORDS.join(" | "));

@@ -12,17 +12,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The most lines of a file.
+/// Most lines of a file.
 const LONGEST: usize = 500;
 
 /// Folders whose files may need each other inside a room. In the engine, a file has a part and the rules of the whole that use it, so
 /// that the files of `tcp` name each other's parts.
 const JOINED: &[&str] = &["crates/proto"];
 
-/// Looks at every crate.
+/// Checks every crate.
 ///
 /// # Errors
-/// Lists the files that are too long, and the circles.
+/// The files that are too long, and the circles.
 pub(crate) fn check() -> Result<(), String> {
     let mut wrong = Vec::new();
     let mut crates = 0;
@@ -72,7 +72,7 @@ fn is_test(file: &Path) -> bool {
     name == "tests.rs" || name.ends_with("_tests.rs") || file.iter().any(|part| part == "tests")
 }
 
-/// How many files have how many lines.
+/// A table of the numbers of files by length.
 fn distribution(lengths: &[usize]) -> String {
     let within = |least: usize, most: usize| lengths.iter().filter(|l| (least..=most).contains(l)).count();
     format!(
@@ -97,7 +97,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(all)
 }
 
-/// All Rust files below a folder; what Cargo builds is left out.
+/// All Rust files below a folder, except Cargo's build output.
 fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     for path in entries(folder)? {
@@ -127,7 +127,7 @@ fn read_modules(source: &Path) -> Result<Modules, String> {
     Ok(modules)
 }
 
-/// The modules that a file declares for tests alone, as paths without an ending.
+/// The modules that a file declares for tests only, as paths without an ending.
 fn test_modules(file: &Path, text: &str) -> Vec<PathBuf> {
     let stem = file.file_stem().unwrap_or_default();
     let folder = match stem == "mod" || stem == "lib" || stem == "main" {
@@ -148,7 +148,7 @@ fn test_modules(file: &Path, text: &str) -> Vec<PathBuf> {
     declared.collect()
 }
 
-/// A file without its comments and without its test modules, whatever they are called.
+/// A file's code without its comments and test modules, whatever their names.
 fn code(text: &str) -> String {
     let mut code = String::new();
     let mut before = "";

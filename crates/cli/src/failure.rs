@@ -1,4 +1,4 @@
-//! The messages of reasons for ending early.
+//! Messages for errors that end the command.
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 use pathweave_lab::scenario::{Problem, ScenarioError, Suggestion};
@@ -23,7 +23,7 @@ pub(crate) fn report(failure: &Failure) -> ExitCode {
     }
 }
 
-/// The wrong place within its lines, for a terminal.
+/// The lines around the mistake with the mistake marked, for a terminal.
 fn drawn(error: &ScenarioError) -> String {
     let place = Place { error, source: NamedSource::new(&error.file, error.source.to_string()) };
     let theme = if std::env::var_os("NO_COLOR").is_some() {

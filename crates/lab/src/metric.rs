@@ -9,7 +9,7 @@ use crate::scenario::{Rate, Scenario};
 use pathweave_proto::config::ReceiveBuffer;
 use std::collections::BTreeMap;
 
-/// How many paths have metrics of their own, and how many competitors.
+/// Number of paths, and of competitors, that have metrics of their own.
 const PATHS: usize = 4;
 const COMPETITORS: usize = 4;
 
@@ -78,7 +78,7 @@ const fn derived(
     Metric { name, unit, about, of: Of::Run(of) }
 }
 
-/// The metrics that are not by path.
+/// The metrics of the whole run.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
     plain("goodput_mbps", "Mbit/s", "data delivered in order to the application",
@@ -155,7 +155,7 @@ pub const LONGEST_GAP: Metric = plain(
     |m| m.message_delay_ms.map(|_| m.arrival_interval_ms.max),
 );
 
-/// The metrics of path P, after `pathP_`.
+/// The metrics of path P, whose names begin with `pathP_`.
 #[rustfmt::skip]
 const BY_PATH: &[Numbered] = &[
     ("goodput_mbps", "Mbit/s", "the path's part of the goodput",
@@ -171,7 +171,7 @@ const BY_PATH: &[Numbered] = &[
         |run, scenario, path| mean(carried_along(run, "guard_s", Some(path), scenario)?.into_iter())),
 ];
 
-/// The metrics of competitor N, after `competitorN_`.
+/// The metrics of competitor N, whose names begin with `competitorN_`.
 const BY_COMPETITOR: &[Numbered] =
     &[("mbps", "Mbit/s", "goodput of the N-th connection that is not measured", |run, _, n| competitors(run).nth(n))];
 
@@ -193,7 +193,7 @@ impl Metric {
     }
 }
 
-/// The unit of a metric, empty for a plain number; `None`: there is no such metric.
+/// The unit of a metric, empty for a plain number. `None` if there is no such metric.
 pub fn unit(name: &str) -> Option<&'static str> {
     let of_one = |whose: &str, count: usize, metrics: &[Numbered]| {
         let (one, rest) = name.strip_prefix(whose)?.split_once('_')?;
@@ -204,7 +204,7 @@ pub fn unit(name: &str) -> Option<&'static str> {
     found.or_else(|| of_one("path", PATHS, BY_PATH)).or_else(|| of_one("competitor", COMPETITORS, BY_COMPETITOR))
 }
 
-/// All names, for errors.
+/// The names of all metrics, for errors.
 pub fn allowed() -> String {
     let plain = METRICS.iter().map(|m| m.name.to_owned());
     let by_path = BY_PATH.iter().map(|(name, ..)| format!("path0_{name}"));
@@ -212,7 +212,7 @@ pub fn allowed() -> String {
     plain.chain(by_path).chain(by_competitor).collect::<Vec<_>>().join(", ")
 }
 
-/// Every metric of a run that it has; `aggregation_benefit` needs other runs and comes later.
+/// All metrics of a run except `aggregation_benefit`, which needs other runs and is added later.
 pub fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64> {
     let plain = METRICS.iter().map(|m| (m.name.to_owned(), m.of(run, scenario)));
     let of_each = |whose: &'static str, count: usize, metrics: &'static [Numbered]| {
@@ -241,7 +241,8 @@ fn segment_data(scenario: &Scenario) -> Option<f64> {
     Some(data_per_frame(connection))
 }
 
-/// What was sent beyond what was delivered and what was sent again on the same subflow, which counts with full segments.
+/// Fraction of bytes sent on more than one subflow: the sent bytes minus the delivered ones and minus those
+/// retransmitted on the same subflow. Each retransmission counts as a full segment.
 fn duplicate_share(run: &RunResult, scenario: &Scenario) -> Option<f64> {
     run.metrics.completion_s?;
     let delivered: u64 = run.connections.iter().filter(|c| c.measured).map(|c| c.received_bytes).sum();
@@ -249,27 +250,27 @@ fn duplicate_share(run: &RunResult, scenario: &Scenario) -> Option<f64> {
     (delivered > 0).then(|| ((sent_bytes(run) as f64 - again) / delivered as f64 - 1.0).max(0.0))
 }
 
-/// What was sent costs this for each gigabyte that was delivered.
+/// Price of the sent data for each gigabyte delivered.
 fn price(run: &RunResult, scenario: &Scenario) -> Option<f64> {
     let paid: f64 = run.metrics.per_path.iter().zip(&scenario.paths).map(|(m, p)| m.sent_bytes as f64 * p.cost).sum();
     let delivered: u64 = run.connections.iter().filter(|c| c.measured).map(|c| c.received_bytes).sum();
     (delivered > 0).then(|| paid / delivered as f64)
 }
 
-/// The mean; `None` of nothing.
+/// The mean; `None` if there are no values.
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0u32), |(sum, count), x| (sum + x, count + 1));
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// The mean over all flows that are measured, or over all others, where all have ended.
+/// Mean completion time of all measured flows, or of all others. `None` unless all of them have ended.
 fn flow_completion(run: &RunResult, measured: bool) -> Option<f64> {
     let flows = run.connections.iter().filter(|c| c.measured == measured).map(|c| c.completion_s);
     let flows: Option<Vec<f64>> = flows.collect();
     mean(flows?.into_iter())
 }
 
-/// Between the means of two subflows, as CP §4.1.1 defines it.
+/// Difference between the mean round-trip times of two subflows, as CP §4.1.1 defines it.
 fn rtt_difference(run: &RunResult) -> Option<f64> {
     Some((rtt(run, 0)? - rtt(run, 1)?).abs())
 }

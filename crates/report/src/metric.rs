@@ -5,48 +5,49 @@ use crate::number::{count, kilobytes, short};
 use pathweave_lab::metric::{self, InResult, LONGEST_GAP as GAP};
 use pathweave_lab::results::Metrics;
 
-/// A metric, summed up over the runs of a scheduler.
+/// A metric, with its summary over the runs of a scheduler.
 pub(crate) struct Metric {
     /// The name of the lab's metric.
     name: &'static str,
-    /// Whether less of it is better, or neither.
+    /// Whether a smaller value is better.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the document"))]
     better: Better,
-    /// What stands for all runs.
+    /// The summary over several runs.
     over: Over,
     /// Its column in a CSV file.
     pub(crate) csv: &'static str,
-    /// Its group on the page, where it is in one, and its name.
+    /// The metric's group on the page, empty if it has none, and its name there.
     pub(crate) page: (&'static str, &'static str),
-    /// Its title in the terminal's table, in two lines, and what the numbers mean; nothing where it is not shown there.
+    /// The metric's title in the terminal's table, in two lines, and its explanation; `None` if that table does not
+    /// show it.
     pub(crate) table: Option<(&'static str, &'static str)>,
     /// For people, from the result's unit.
     text: fn(f64) -> String,
 }
 
-/// Which way a metric is better.
+/// Whether a smaller value of a metric is better.
 #[derive(Clone, Copy)]
 enum Better {
     Less,
     Neither,
 }
 
-/// What stands for several runs.
+/// The summary of a metric over several runs.
 #[derive(Clone, Copy)]
 enum Over {
     Mean,
     Largest,
 }
 
-/// The page's group of a message's delays.
+/// The page's group for delays of messages.
 pub(crate) const DELAYS: &str = "Delay, ms";
-/// CSV columns.
+/// Names of CSV columns that other modules use.
 pub(crate) const DELAY_P50: &str = "delay_p50_ms";
 pub(crate) const DELAY_P99: &str = "delay_p99_ms";
 pub(crate) const LONGEST_GAP: &str = "longest_gap_ms";
 
-/// All of them, in the order of columns. In the terminal's table the first are the most important: what does not fit is left out
-/// from the end.
+/// All metrics, in the order of columns. The terminal's table has the most important ones first, because it leaves out
+/// columns from the end.
 #[rustfmt::skip]
 pub(crate) const METRICS: &[Metric] = &[
     Metric { name: "message_delay_p50_ms", better: Better::Less, over: Over::Mean,
@@ -109,7 +110,7 @@ impl Metric {
         value / self.in_result().map_or(1.0, |r| r.per)
     }
 
-    /// For people; a dash where there is none.
+    /// The value for people, or `dash` if there is none.
     pub(crate) fn shown(&self, value: Option<f64>, dash: &str) -> String {
         value.map_or_else(|| dash.to_owned(), self.text)
     }
@@ -123,7 +124,7 @@ mod tests {
     const BEGIN: &str = "<!-- metrics: PATHWEAVE_BLESS=1 cargo test -p pathweave-report writes them -->\n";
     const END: &str = "<!-- end of metrics -->\n";
 
-    /// The table of `docs/results-format.md`.
+    /// The table of metrics in `docs/results-format.md`.
     fn documented() -> String {
         let mut text = String::from(
             "| key | unit | what it is | better | CSV column | stands for the runs |\n|---|---|---|---|---|---|\n",
@@ -146,7 +147,7 @@ mod tests {
         text
     }
 
-    /// With `PATHWEAVE_BLESS` set the file is written instead.
+    /// Compares the document with the definitions. With `PATHWEAVE_BLESS` set, the file is written instead.
     #[test]
     fn the_documents_table_is_that_of_the_definitions() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results-format.md");

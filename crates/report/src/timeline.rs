@@ -8,7 +8,7 @@ use pathweave_units::counted;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The timeline as text: each decision with its reason, what the scheduler saw, and what the connection made of it.
+/// The timeline as text: each decision with its reason, the scheduler's input, and how the connection carried it out.
 pub fn timeline(explanation: &Explanation) -> String {
     let mut out = format!("{}\n\n", headline(explanation));
     let widest = explanation.paths.iter().map(|p| p.chars().count()).max().unwrap_or(0);
@@ -23,7 +23,7 @@ pub fn timeline(explanation: &Explanation) -> String {
     out
 }
 
-/// What is shown, in a line.
+/// A line that says which run and period are shown.
 pub(crate) fn headline(explanation: &Explanation) -> String {
     let Explanation { scenario, scheduler, seed, from_s, to_s, entries, .. } = explanation;
     let decisions = counted(entries.iter().filter(|e| e.what.is_decision()).count(), "decision");
@@ -32,7 +32,7 @@ pub(crate) fn headline(explanation: &Explanation) -> String {
 
 const INDENT: &str = "            ";
 
-/// Writes an entry of the timeline as lines.
+/// Writes an entry of the timeline.
 pub(crate) fn happened(out: &mut String, what: &What, widest: usize) {
     match what {
         What::Decision { saw, verdict, reason, outcome } => {
@@ -83,7 +83,7 @@ pub(crate) fn verdict_text(verdict: &DecisionEntry) -> String {
     }
 }
 
-/// The text for what the connection did, if it differs from the decision.
+/// The text for what the connection did, if that differs from the decision.
 pub(crate) fn outcome_text(verdict: &DecisionEntry, outcome: &DecisionOutcome) -> Option<String> {
     let given = |g: &GivenEntry| format!("{} on {}", data(g.range), g.subflow.path);
     match outcome {
@@ -150,16 +150,16 @@ fn grouped(n: u64) -> String {
     out
 }
 
-/// The decisions by one rule.
+/// Counts of the decisions with one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// The number of decisions.
+    /// Number of decisions.
     pub(crate) count: usize,
     /// Bytes given to a subflow.
     pub(crate) bytes: u64,
 }
 
-/// The tallies by verdict and rule, the most frequent first.
+/// The counts by verdict and reason, the most frequent first.
 pub(crate) fn by_rule(entries: &[Entry]) -> Vec<((String, String), Tally)> {
     let mut tallies: BTreeMap<(String, String), Tally> = BTreeMap::new();
     for entry in entries {
@@ -187,7 +187,7 @@ pub(crate) fn by_rule(entries: &[Entry]) -> Vec<((String, String), Tally)> {
     all
 }
 
-/// A rule with `…` in place of each term in braces.
+/// A reason with `…` in place of each term in braces.
 fn plain_rule(rule: &str) -> String {
     let mut out = String::new();
     for (i, part) in rule.split(['{', '}']).enumerate() {

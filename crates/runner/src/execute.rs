@@ -1,5 +1,4 @@
-//! Makes the runs of a plan: in the simulator, spread over threads. Their lines of JSON are written as soon as
-//! possible.
+//! Makes the runs of a plan in the simulator, spread over threads, and writes their lines of JSON as early as possible.
 
 use crate::failure::{Failure, caught};
 use crate::made_by::COMMIT;
@@ -18,12 +17,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An observer of the progress, called from any of the threads that make runs.
 pub trait Watch: Sync {
-    /// Whether to stop. Then no further run is begun.
+    /// Whether to stop before the next run.
     fn stop(&self) -> bool {
         false
     }
 
-    /// Called when one more run is finished.
+    /// Called after each finished run.
     fn finished_one(&self) {}
 }
 
@@ -108,12 +107,12 @@ pub fn execute(
     Ok(RunOutcome { results, planned })
 }
 
-/// Takes results in any order, and writes lines in the order of the plan.
+/// Accepts results in any order, and writes lines in the order of the plan.
 struct Lines<'a> {
     /// The plain TCP runs of each run's scenario and seed.
     baselines_of: Vec<Vec<usize>>,
     results: Vec<Option<RunResult>>,
-    /// The first result that is not written yet.
+    /// Index of the first result that is not written yet.
     next: usize,
     out: Option<&'a mut (dyn Write + Send)>,
     error: Option<io::Error>,
@@ -148,7 +147,7 @@ impl Lines<'_> {
         self.error = written.err();
     }
 
-    /// Writes the lines that are left, and returns all results. After an early stop some are missing.
+    /// Writes the remaining lines, and returns all results. After an early stop, some are missing.
     fn finish(mut self) -> Result<Vec<RunResult>, Failure> {
         for i in self.next..self.results.len() {
             self.write(i);

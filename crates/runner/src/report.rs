@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// The time that an explanation page shows, from the start of the measured time.
 const EXPLAINED: Duration = Duration::from_secs(1);
 
-/// What the plans ask for, which the comparison of their results has to know: runs may be missing after a stop.
+/// The runs that the plans ask for. A comparison needs them, because runs may be missing after a stop.
 pub fn planned(plans: &[RunPlan]) -> Vec<Planned> {
     let of = |plan: &RunPlan| Planned {
         scenario: plan.name.clone(),
@@ -70,7 +70,8 @@ fn command(plan: &RunPlan, scenario: &Scenario) -> String {
     words.join(" ")
 }
 
-/// The scenario as it was run, whatever ran on it, and the command that makes the plan's runs again from that, if there is one.
+/// The scenario as it was run, and a command that repeats the plan's runs from it. The command is empty if none can do
+/// that.
 fn again(plan: &RunPlan, (against, why): (Option<&str>, Option<&str>), registry: &Registry) -> Option<Again> {
     let scenario = plan.document.scenario(registry, &Variant::AsWritten).ok()?;
     let file = format!("{}.toml", clean(&plan.name));
@@ -107,7 +108,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The explanation page of one scheduler: its file, the link to it, and its text. There is none for plain TCP, for a
-/// run that failed, and if the scheduler decides nothing in the time that would be shown.
+/// run that failed, or if the scheduler decides nothing in the period.
 fn explanation(
     page: &Path,
     plan: &RunPlan,

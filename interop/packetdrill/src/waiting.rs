@@ -47,7 +47,8 @@ pub(crate) unsafe extern "C" fn setsockopt(
     answer(shared(user).call(fd, false, |stack, _| stack.set_option(fd, level, name, number)), |()| 0)
 }
 
-/// Waits until `act` does not block any more, for so many milliseconds of the stack's clock; without end where they are negative.
+/// Waits until `act` no longer blocks, at most this many milliseconds of the stack's clock. A negative number means no
+/// limit.
 fn wait<T>(user: User, timeout: c_int, mut act: impl FnMut(&mut Stack) -> Result<T, Refusal>) -> Result<T, c_int> {
     let mut until = None;
     shared(user).wait(|stack, _| {

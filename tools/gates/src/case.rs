@@ -1,10 +1,10 @@
-//! Cases drawn from a seed.
+//! Draws cases from a seed.
 
 use core::fmt::Write as _;
 use pathweave_algorithms::Registry;
 use pathweave_units::random::Random;
 
-/// What a case is for.
+/// Purpose of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// One of two paths goes dark once and comes back.
@@ -13,11 +13,11 @@ pub(crate) enum Kind {
     Each,
     /// Both paths go dark and stay so.
     All,
-    /// As `One`, with failure detection `linux`.
+    /// Like `One`, with failure detection `linux`.
     Linux,
-    /// As `One`, with SACK and counted duplicates for recovery (RFC 6675).
+    /// Like `One`, with SACK and counted duplicates for recovery (RFC 6675).
     Sack,
-    /// As `One`, with recovery `newreno` (RFC 6582).
+    /// Like `One`, with recovery `newreno` (RFC 6582).
     NewReno,
 }
 
@@ -40,33 +40,33 @@ impl Kind {
 /// A path's outage, milliseconds from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dark {
-    /// From.
+    /// Begin of the outage.
     pub(crate) from_ms: u64,
-    /// Until; for ever where it is beyond the run.
+    /// End of the outage, which may be after the run's end.
     pub(crate) until_ms: u64,
-    /// `both`, or only the way `up` from the client or `down` to it.
+    /// `both`, or only one direction: `up` from the client or `down` to it.
     pub(crate) direction: &'static str,
 }
 
 /// One path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathCase {
-    /// kbit/s.
+    /// Rate, kbit/s.
     pub(crate) rate_kbps: u64,
-    /// One way, milliseconds.
+    /// One-way delay, milliseconds.
     pub(crate) delay_ms: u64,
-    /// Packets that wait at most.
+    /// Size of the queue, packets.
     pub(crate) queue: u64,
-    /// When it is dark.
+    /// The path's outage, if it has one.
     pub(crate) dark: Option<Dark>,
 }
 
-/// A network, a transfer over it, and what goes dark when.
+/// A network, a transfer over it, and the outages of its paths.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    /// What it is for.
+    /// Purpose of the case.
     pub(crate) kind: Kind,
-    /// Of the run.
+    /// Seed of the run.
     pub(crate) seed: u64,
     /// The paths; the connection starts on the first.
     pub(crate) paths: Vec<PathCase>,
@@ -76,10 +76,10 @@ pub(crate) struct Case {
     receive_buffer: u64,
 }
 
-/// A path that is dark for ever.
+/// Number of milliseconds that stands for the end of a permanent outage.
 const NEVER_MS: u64 = 10_000_000;
 
-/// A whole number from `from` (included) to `to` (excluded), each power of two as likely as the others.
+/// A random whole number from `from` (included) to `to` (excluded), with each power of two equally likely.
 fn log_uniform(random: &mut Random, from: f64, to: f64) -> u64 {
     (from * libm::exp2(random.unit() * libm::log2(to / from))) as u64
 }
@@ -118,7 +118,7 @@ impl Case {
                 }
             }
             Kind::All => {
-                // After the handshake, which has a timeout of its own.
+                // Outages begin after the handshake, because the handshake has a timeout of its own.
                 let first = 2_000 + from_ms;
                 let second = first + if outages.chance(0.5) { 0 } else { outages.below(8_000) };
                 let order = outages.below(2) as usize;
@@ -129,7 +129,7 @@ impl Case {
         }
         let rate: u64 = paths.iter().map(|p| p.rate_kbps).sum();
         let last_ms = paths.iter().filter_map(|p| p.dark).map(|b| b.until_ms).max().unwrap_or(0);
-        // What all paths carry until some seconds after the end of the outages; now and then the stream ends before that.
+        // As much as all paths carry until some seconds after the end of the outages. Some streams end before that.
         let whole_ms = if kind == Kind::All { NEVER_MS } else { last_ms + 4_000 };
         let portion = if end.chance(0.8) { 1.0 } else { 0.1 + 0.9 * end.unit() };
         Case {
@@ -143,7 +143,7 @@ impl Case {
         }
     }
 
-    /// The stream's length, bytes.
+    /// Length of the stream, bytes.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
@@ -153,7 +153,7 @@ impl Case {
         self.download
     }
 
-    /// The text of its scenario file.
+    /// The text of the case's scenario file.
     pub(crate) fn scenario_text(&self, scheduler: &str, registry: &Registry) -> String {
         let mut t = format!("format = 1\nname = \"gate-{}\"\nduration = \"3000s\"\n", self.kind.name());
         for (i, p) in self.paths.iter().enumerate() {

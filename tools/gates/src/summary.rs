@@ -5,11 +5,11 @@ use crate::watch::{Outcome, PROBE_INTERVAL};
 use core::fmt::Write as _;
 use pathweave_units::Duration;
 
-/// How late a timer may be: runs are sampled, and the engine's clock is rounded.
+/// Tolerance for timers, because runs are sampled and the engine's clock is rounded.
 const SLACK: Duration = Duration::from_millis(10);
 /// Default of `close_timeout`.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How many timeouts mainline waits before a subflow counts as dark (`stale_loss_cnt`).
+/// Number of timeouts after which mainline Linux counts a subflow as dark (`stale_loss_cnt`).
 const LINUX_STALE: f64 = 4.0;
 
 /// The runs of one scheduler.
@@ -32,7 +32,8 @@ fn largest(values: &[f64]) -> Option<f64> {
 }
 
 impl Summary {
-    /// The runs of one scheduler, with their kinds and seeds. `duplicates_by_design`: it sends bytes twice on purpose.
+    /// Summarises the runs of one scheduler, given with their kinds and seeds. `duplicates_by_design` says that the
+    /// scheduler sends bytes twice on purpose.
     pub(crate) fn new(scheduler: &str, duplicates_by_design: bool, runs: Vec<(Kind, u64, Outcome)>) -> Self {
         Summary { scheduler: scheduler.into(), duplicates_by_design, runs }
     }

@@ -1,4 +1,4 @@
-//! One run of a case, watched.
+//! Watches one run of a case.
 
 use crate::case::{Case, Dark, Kind};
 use pathweave_algorithms::Registry;
@@ -12,61 +12,64 @@ use pathweave_units::{Duration, Instant};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The time between looks at a run: stalls are known to this.
+/// Time between two looks at a run, which is the resolution of stalls.
 const LOOK: Duration = Duration::from_millis(10);
-/// A stall up to this long is none, however short timeouts are.
+/// Longest stall that is always allowed, however short the timeouts are.
 const LEAST_LIMIT: Duration = Duration::from_secs(1);
-/// The most that a segment carries, bytes.
+/// Most data of a segment, bytes.
 const SEGMENT: u64 = 1460;
-/// From the first sign of life of a path to its use, round trips.
+/// Round trips from the first answer of a path to its use.
 const REUSE_ROUND_TRIPS: u64 = 2;
 /// The longest time between two probes of a dark path.
 pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a run showed.
+/// Observations of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    /// The longest stall of the stream against its limit, max(1 s, 3 RTO), and by itself: the one that is worst against
-    /// its limit. RTO is the longest timeout of a usable subflow when the stall began, or of one whose path works during it, as
-    /// RFC 6298 has it without any doubling: what a path has to carry for others makes its queue and its round trips longer.
+    /// The worst stall of the stream: its length divided by its limit, and its length. The limit is max(1 s, 3 RTO).
+    /// RTO is the longest timeout by RFC 6298, without any doubling, of the subflows that were usable when the stall
+    /// began and of those whose path works during the stall. The latter count because a path that carries the traffic
+    /// of others has a longer queue and longer round trips.
     pub(crate) stall: (f64, Duration),
-    /// Data bytes that arrived more than once, over the most that all subflows together had in flight.
+    /// Data bytes that arrived more than once, relative to the most that all subflows together had in flight.
     pub(crate) duplicates: f64,
-    /// What was lost, changed, or ended in a way that it should not have.
+    /// A description of lost or changed data, or of a wrong end.
     pub(crate) broken: Option<String>,
-    /// From the first sign of life of a path that was given up on to data on it, round trips; none where no path was.
+    /// Round trips from the first answer of a path that had been given up to data on it; `None` if there was no such
+    /// path.
     pub(crate) reuse: Option<f64>,
-    /// From then until data may be assigned to it, round trips; and that time against its limit, two round trips and the time
-    /// that a receiver may take to acknowledge a lone segment (RFC 5681 §4.2).
+    /// Round trips from that answer until data may be assigned to the path. Also that time relative to its limit, which
+    /// is two round trips and the time that a receiver may take to acknowledge a lone segment (RFC 5681 §4.2).
     pub(crate) offered: Option<(f64, f64)>,
     /// The longest time between two probes of a dark path.
     pub(crate) probe: Option<Duration>,
-    /// With everything dark: from the last sign of life to the error. Where nothing was out then, from the next data
-    /// that was assigned: a scheduler may wait for a path that no longer answers, and no answer is missing where
-    /// nothing was asked.
+    /// If all paths are dark: time from the last answer to the error. If nothing was in flight then, time from the next
+    /// assignment of data: a scheduler may wait for a path that no longer answers, and as long as nothing is sent no
+    /// answer is missing.
     pub(crate) error: Option<Duration>,
-    /// From the start of an outage until the path counted as dark, in timeouts as they were at its start.
+    /// Time from the start of an outage until the path counted as dark, in timeouts of the outage's start.
     pub(crate) stale_after: Option<f64>,
 }
 
-/// What a path's packets at the sender tell.
+/// What a path's packets show at the sender.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathWatch {
     dark: Option<(Instant, Instant)>,
     round_trip: Duration,
     last_sent: Instant,
     last_heard: Instant,
-    /// The first packet from the peer after the outage, and the first data sent after that.
+    /// Times of the first packet from the peer after the outage, and of the first data sent after that.
     sign: Option<Instant>,
     data_after_sign: Option<Instant>,
-    /// No data may be assigned to it, as known at the last look.
+    /// Time since which no data may be assigned to the path, as known at the last look.
     unused_since: Option<Instant>,
     unused_at_sign: bool,
-    /// Data may be assigned to it again, and there was some all the time since its first sign of life.
+    /// Time from which on data may be assigned again, provided that there was data to assign since the path's first
+    /// answer.
     offered: Option<Instant>,
     longest_gap: Duration,
     probed: bool,
-    /// Its sender is the one that has to probe it: it connects, or has sent on it before.
+    /// Whether its sender has to probe it, because it connects or has sent on it before.
     own: bool,
     rto: Duration,
     stale: Option<Instant>,
@@ -90,7 +93,7 @@ impl PathWatch {
         }
     }
 
-    /// The time since the last probe, while it is dark and known to be so.
+    /// Notes the time since the last probe, while the path is dark and known to be dark.
     fn note_gap(&mut self, now: Instant) {
         let Some((_, until)) = self.dark else { return };
         if let Some(since) = self.unused_since
@@ -102,7 +105,7 @@ impl PathWatch {
         }
     }
 
-    /// Whether it works, as far as its sender can know.
+    /// Whether the path works, as far as its sender can know.
     fn works(&self, now: Instant) -> bool {
         let Some((from, until)) = self.dark else { return true };
         let known = until + PROBE_INTERVAL + self.round_trip;
@@ -125,7 +128,7 @@ impl PathWatch {
         self.note_gap(now);
         if self.sign.is_some() && self.offered.is_none() {
             if !pending {
-                // Nothing can be told of it.
+                // Without pending data, nothing is known about the use of the path.
                 self.unused_at_sign = false;
             }
             if !unused {
@@ -242,17 +245,18 @@ fn undoubled_rto(subflow: &SubflowSnapshot) -> Option<Duration> {
 
 /// The longest timeouts at one moment.
 struct Timeouts {
-    /// Of usable subflows, doubled or not.
+    /// Longest timeout of usable subflows, doubled or not.
     in_force: Duration,
-    /// Of those whose path works, without any doubling.
+    /// Longest timeout of subflows whose path works, without any doubling.
     of_working: Duration,
 }
 
-/// The stream at its reader.
+/// The stream as its reader sees it.
 #[derive(Debug, Default)]
 struct Stream {
     received: u64,
-    /// When it last went on, or had no way to; and the longest timeout of a subflow then and since.
+    /// Time at which the stream last continued, or could not continue; and the longest timeout of a subflow then and
+    /// since.
     since: Instant,
     rto: Duration,
     worst: (f64, Duration),

@@ -180,8 +180,8 @@ impl Feedback {
         }
     }
 
-    /// Forgets the part of the map that no acknowledgement can refer to any more, and the rounds of stale subflows,
-    /// which would never end.
+    /// Forgets the part of the map that no acknowledgement can refer to any more. Also forgets the rounds of stale
+    /// subflows, because such a round would never end.
     fn trim(&mut self, view: &View<'_>) {
         let mut from = view.first_unacked();
         for s in view.subflows {

@@ -221,14 +221,14 @@ mod tests {
         assert_eq!(bench.run(&mut fps()), [(0, 0..10), (1, 43..53)]);
         bench.acked(0, 10);
         bench.acked(1, 4);
-        // 33 unassigned segments from 20 on: what is assigned already is not counted.
+        // 33 unassigned segments from 20 on: assigned ones are not counted.
         assert_eq!(bench.run(&mut fps()), [(0, 10..20), (1, 63..67)]);
         bench.acked(0, 10);
         for start in [20, 30] {
             assert_eq!(bench.run(&mut fps()), [(0, start..start + 10)]);
             bench.acked(0, 10);
         }
-        // The gap is filled up to what the slow one carries, and goes on behind it.
+        // The gap is filled up to the data of the slow one, and continues behind it.
         assert_eq!(bench.run(&mut fps()), [(0, 40..43), (0, 53..60)]);
     }
 

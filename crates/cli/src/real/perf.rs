@@ -76,7 +76,7 @@ fn engine_options(options: &PerfOptions, registry: &Registry) -> Result<engine::
     })
 }
 
-/// Tells of a path that comes or goes. It goes to standard error: standard output may be JSON.
+/// Prints a path that comes or goes to standard error, because standard output may be JSON.
 fn tell(change: &Change) {
     let (path, what) = match change {
         Change::Up(path) => (path, "comes"),
@@ -86,7 +86,7 @@ fn tell(change: &Change) {
     eprintln!("path {}: {} on {}{backup} {what}", path.interface.ours, path.uplink.address, path.uplink.device);
 }
 
-/// What went wrong on the way is no mistake in the input.
+/// Turns an error during the measurement into a failure. It is not a mistake in the input.
 fn failed(error: io::Error) -> Failure {
     Failure::Output(error.to_string())
 }
@@ -171,7 +171,7 @@ fn client(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The error, if the figures are not complete or the data did not arrive as it was sent.
+/// The error, if the figures are not complete or the data did not arrive unchanged.
 fn what_is_wrong(outcome: &Measurement) -> Option<String> {
     match outcome.server {
         Some(_) if outcome.is_right() => None,
@@ -180,7 +180,7 @@ fn what_is_wrong(outcome: &Measurement) -> Option<String> {
     }
 }
 
-/// A rate for people.
+/// A rate with its unit, for people.
 fn shown(bits_per_second: f64) -> String {
     match bits_per_second {
         bits if bits >= 1e9 => format!("{:.2} Gbit/s", bits / 1e9),

@@ -26,7 +26,8 @@ impl Kind {
     }
 }
 
-/// What the package iperf3 0.1.11 of PyPI (`TestResult`) reads, and what iperf 3.12 prints beside it for TCP.
+/// Keys that the package iperf3 0.1.11 of PyPI (`TestResult`) reads, and keys that iperf 3.12 prints beside them for
+/// TCP.
 const READ: &[(&str, Kind)] = &[
     ("/start/timestamp/time", Text),
     ("/start/timestamp/timesecs", Whole),
@@ -90,7 +91,7 @@ const READ: &[(&str, Kind)] = &[
     ("/end/cpu_utilization_percent/remote_system", Number),
 ];
 
-/// What iperf 3.12 prints only where the sender is the one that prints and the system tells of its subflows.
+/// Keys that iperf 3.12 prints only if the printing side is the sender and the system reports its subflows.
 const OF_SENDERS: &[(&str, Kind)] = &[
     ("/start/tcp_mss_default", Whole),
     ("/intervals/0/streams/0/retransmits", Whole),
@@ -141,7 +142,7 @@ fn subflow(path: u8, sent_bytes: u64, received_bytes: u64) -> SubflowFigures {
     }
 }
 
-/// Two seconds over these subflows; each side has sent 4000 bytes, and all have arrived.
+/// A measurement of two seconds over these subflows. Each side has sent 4000 bytes, and all have arrived.
 fn outcome(subflows: &[SubflowFigures]) -> Measurement {
     let interval = |second| Interval {
         from: Duration::from_secs(second),

@@ -1,4 +1,4 @@
-//! What a panel shows: lines, bars, boxes, distributions, and maps over two parameters.
+//! The content of a panel: lines, bars, boxes, distributions, and maps over two parameters.
 
 use super::axis::{Frame, Scale};
 use super::{WIDTH, axis_title, class, escaped};
@@ -8,18 +8,18 @@ use crate::runs::Sweep;
 use core::fmt::Write as _;
 use pathweave_report::{quantile_of, short};
 
-/// What a panel shows.
+/// The content of a panel.
 pub(super) struct Of<'a> {
     pub(super) sweep: &'a Sweep,
     pub(super) results: &'a Results,
     pub(super) figure: &'a Figure,
     pub(super) scenario: usize,
     pub(super) points: &'a [usize],
-    /// Indices, in the order of the colours.
+    /// Indices of the variants, in the order of the colours.
     pub(super) variants: &'a [usize],
 }
 
-/// A value at a place on the horizontal axis, with its interval.
+/// A value with its interval, at a position on the horizontal axis.
 struct Dot {
     x: f64,
     mean: f64,
@@ -28,7 +28,7 @@ struct Dot {
     at: String,
 }
 
-/// The panel's elements and the number of its values; `None` if there is none.
+/// The panel's SVG elements and the number of its values; `None` if it has no values.
 pub(super) fn panel(of: &Of<'_>) -> Option<(String, usize)> {
     match of.figure.form {
         Form::Lines | Form::Bars => over_parameter(of),
@@ -42,7 +42,7 @@ impl Of<'_> {
         &self.sweep.variants[variant].name
     }
 
-    /// The metric of each point and seed; the mean over the seeds where there are several points.
+    /// The metric at each point with each seed. With several points, their means over the seeds.
     fn values(&self, variant: usize) -> Vec<f64> {
         let metric = &self.figure.metric;
         if let [point] = self.points {
@@ -53,7 +53,7 @@ impl Of<'_> {
         self.points.iter().filter_map(mean).collect()
     }
 
-    /// The largest bound of all variants that are drawn: that of several paths where there are any.
+    /// The largest bound of all variants drawn. It is the bound of several paths if one of the variants uses several.
     fn bound(&self, values: &[&str], scale: &Scale) -> Vec<Dot> {
         let mut largest: Vec<Dot> = Vec::new();
         for dot in self.variants.iter().flat_map(|v| self.dots(*v, "bound_mbps", values, scale)) {
@@ -177,7 +177,7 @@ fn draw_bars(out: &mut String, frame: &Frame, dots: &[Dot], (i, count): (usize, 
     }
 }
 
-/// An interval's end, within the panel.
+/// The vertical position of an interval's end, limited to the panel.
 fn clamped(frame: &Frame, value: f64) -> f64 {
     let Scale::Linear(low, high) = frame.y else { return frame.y(value) };
     frame.y(value.clamp(low, high))
@@ -256,26 +256,27 @@ const BOTTOM: f64 = 42.0;
 /// A cell of a map.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Its colour, as classes.
+    /// CSS classes for the cell's colour.
     pub class: String,
-    /// What stands in it, where it has room.
+    /// Text in the cell, shown if there is room.
     pub text: String,
-    /// What a pointer shows.
+    /// Text of the cell's tooltip.
     pub tip: String,
-    /// It gets an edge.
+    /// Whether the cell has an edge.
     pub marked: bool,
 }
 
 /// The axes of a map: a title and values.
 #[derive(Clone, Copy, Debug)]
 pub struct Axes<'a> {
-    /// To the right.
+    /// The horizontal axis.
     pub x: (&'a str, &'a [String]),
-    /// Upwards; a single empty value where there is one parameter only.
+    /// The vertical axis, upwards. It has a single empty value if there is only one parameter.
     pub y: (&'a str, &'a [String]),
 }
 
-/// The elements of a map, and its height. `cells` are by row, from below, then by column; nothing where there is no value.
+/// The SVG elements of a map, and its height. `cells` are by row, from below, then by column; `None` if there is no
+/// value.
 pub fn map(axes: &Axes<'_>, cells: &[Vec<Option<Cell>>]) -> (String, f64) {
     let (columns, rows) = (axes.x.1.len().max(1), axes.y.1.len().max(1));
     let width = (WIDTH - LEFT - 6.0) / columns as f64;
@@ -325,7 +326,7 @@ pub fn map(axes: &Axes<'_>, cells: &[Vec<Option<Cell>>]) -> (String, f64) {
             out.push('\n');
         }
     }
-    // As many of the values below as have room.
+    // As many of the values as there is room for below the axis.
     let longest = axes.x.1.iter().map(|v| cut(v, 8).chars().count()).max().unwrap_or(1);
     let every = ((7.5 * longest as f64 + 6.0) / width) as usize + 1;
     for (c, value) in axes.x.1.iter().enumerate().step_by(every) {
@@ -351,7 +352,7 @@ pub fn map(axes: &Axes<'_>, cells: &[Vec<Option<Cell>>]) -> (String, f64) {
     (out, height + BOTTOM)
 }
 
-/// At most this many letters.
+/// Shortens a text to `most` letters.
 fn cut(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text.chars().take(most - 1).chain(['…']).collect(),

@@ -1,7 +1,7 @@
-//! Changes a byte of every flow, as content-aware firewalls and application-level gateways do (RFC 8684 §6). What is sent again
-//! is changed again.
+//! Changes a byte of every flow, as content-aware firewalls and application-level gateways do (RFC 8684 §6). A
+//! retransmission is changed again.
 //!
-//! A virtual payload counts as zeros everywhere; one that is changed becomes real bytes, zeros but for the changed one.
+//! A virtual payload counts as zeros. A changed one becomes real bytes: zeros except for the changed byte.
 
 use super::{Direction, Element, Flows, Passing, Settings, Way, WayParser, direction};
 use crate::value_parser::compound::Compound;
@@ -21,10 +21,10 @@ pub(super) const KIND: Kind = Kind {
     ],
 };
 
-/// Its settings in a scenario file.
+/// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EditSettings {
-    /// Which byte: the first byte of a flow's data is number 1.
+    /// Number of the changed byte in a flow's data, from 1.
     at: u64,
     direction: Way,
 }
@@ -44,7 +44,7 @@ impl Settings for EditSettings {
 }
 
 struct Edit {
-    /// The byte's number in the flow's data, from 1; modulo 2³².
+    /// Number of the changed byte in the flow's data, from 1, modulo 2³².
     at: u32,
     way: Way,
     flows: Flows<Initial>,
@@ -57,7 +57,7 @@ struct Initial {
     server: u32,
 }
 
-/// What the byte is combined with: other case for a letter.
+/// Value that is XORed with the byte. It changes the case of a letter.
 const CHANGE: u8 = 0x20;
 
 impl Element for Edit {

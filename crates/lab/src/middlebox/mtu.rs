@@ -1,5 +1,5 @@
-//! A link that takes smaller packets than the others, at a router that drops what is too large, with a message to its sender
-//! or without: a black hole (RFC 2923 §2.1).
+//! A link with a smaller MTU than the others. Its router drops packets that are too large, with a message to the sender
+//! or without one, as a black hole (RFC 2923 §2.1).
 
 use super::{DataSize, Element, Passing, Settings};
 use crate::value_parser::compound::Compound;
@@ -20,7 +20,7 @@ pub(super) const KIND: Kind = Kind {
     ],
 };
 
-/// Its settings in a scenario file.
+/// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MtuSettings {
     /// The largest IP packet that passes, bytes.

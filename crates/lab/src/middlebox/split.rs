@@ -23,20 +23,20 @@ pub(super) const KIND: Kind = Kind {
     ],
 };
 
-/// Its settings in a scenario file.
+/// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SplitSettings {
-    /// The most data of a segment behind it, bytes.
+    /// Most data of a resulting segment, bytes.
     size: u64,
     options: SplitOptions,
 }
 
-/// Where the options of a segment go that is cut.
+/// Treatment of the options of a segment that is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SplitOptions {
-    /// Onto every piece, as segmentation offload does it.
+    /// Every piece has them, as with segmentation offload.
     Copy,
-    /// Onto the first piece; the others have none of Multipath TCP.
+    /// The first piece has them; the others have no option of Multipath TCP.
     First,
 }
 

@@ -1,4 +1,5 @@
-//! Takes the options of Multipath TCP out of segments, as firewalls do with options that they do not know (RFC 8684 §6).
+//! Removes the options of Multipath TCP from segments, as firewalls do with options that they do not know (RFC 8684
+//! §6).
 
 use super::{Direction, Element, Flows, Passing, Settings, Way, WayParser, after, direction};
 use crate::value_parser::compound::Compound;
@@ -19,7 +20,7 @@ pub(super) const KIND: Kind = Kind {
     ],
 };
 
-/// Its settings in a scenario file.
+/// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StripSettings {
     on: StripOn,
@@ -30,13 +31,13 @@ pub(super) struct StripSettings {
 /// Which segments lose their options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StripOn {
-    /// Every one.
+    /// Every segment.
     All,
     /// A flow's SYN.
     Syn,
-    /// Its SYN/ACK.
+    /// A flow's SYN/ACK.
     SynAck,
-    /// The first segment of the client that is no SYN, once.
+    /// The client's first segment that is not a SYN, once.
     ThirdAck,
     /// The first segment with data of each direction, once.
     FirstData,
@@ -70,7 +71,7 @@ struct Strip {
     flows: Flows<Seen>,
 }
 
-/// What has passed of a flow.
+/// The segments of a flow that have passed.
 #[derive(Debug, Default)]
 struct Seen {
     third_ack: bool,
@@ -98,7 +99,7 @@ impl Strip {
     }
 }
 
-/// Leaves TCP's own options.
+/// Removes the options of Multipath TCP, and leaves those of TCP.
 pub(super) fn strip(segment: &mut Segment) {
     segment.options.mptcp.clear();
     segment.options.dss = None;

@@ -14,7 +14,7 @@ use crate::value_parser::{PositiveTime, ValueParser};
 use pathweave_algorithms::Registry;
 use pathweave_units::Duration;
 
-/// The time limit of scenarios in which every measured connection ends by itself.
+/// Time limit of scenarios in which every measured connection ends by itself.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 impl Document {
@@ -75,7 +75,7 @@ impl Document {
     }
 }
 
-/// A token bucket smaller than a full packet would drop all full packets.
+/// Checks that token buckets hold a full packet. Smaller ones would drop all full packets.
 fn check_bursts(reader: Reader<'_>, top: &[Entry], scenario: &Scenario) -> Result<(), ScenarioError> {
     for (i, connection) in scenario.connections.iter().enumerate() {
         let links = |path: &usize| scenario.paths[*path].up.iter().chain(&scenario.paths[*path].down);

@@ -11,7 +11,7 @@ use crate::value_parser::Whole;
 use pathweave_algorithms::Registry;
 use pathweave_proto::parameter::ParameterError;
 
-/// Makes connections.
+/// Makes connections from tables.
 pub(super) struct Maker<'a> {
     pub(super) reader: Reader<'a>,
     pub(super) registry: &'a Registry,
@@ -81,7 +81,7 @@ impl<'a> Maker<'a> {
         let root = &self.reader.document.root;
         let mut tables = self.reader.tables(top, "connection")?;
         if tables.is_empty() {
-            // Without any, there is one with all defaults.
+            // A file without connections has one with all defaults.
             tables.push((root, &[]));
         }
         let mut connections: Vec<Connection> = Vec::new();
@@ -89,7 +89,7 @@ impl<'a> Maker<'a> {
         for table in &tables {
             self.reader.check_keys(table.1, &known_keys("connection"))?;
             let name = self.reader.name("connection", table, &mut taken)?;
-            // A table may stand for several connections, which have other names.
+            // A table may stand for several connections; then their names differ from the table's.
             taken.remove(&name);
             let mut connection = Connection { name, ..default_connection() };
             connection.paths = self.paths(table, scenario)?;
@@ -133,14 +133,14 @@ impl<'a> Maker<'a> {
         Ok(connections)
     }
 
-    /// How many connections a table stands for.
+    /// Number of connections that a table stands for.
     fn count(&self, table: &(&'a Value, &'a [Entry])) -> Result<u16, ScenarioError> {
         let entry = table.1.iter().find(|e| e.key == "count");
         entry.map_or(Ok(1), |entry| self.reader.read::<Count>("count", &entry.value))
     }
 
-    /// The settings of one connection, by rising precedence: the file's, its `[scheduler.NAME]`, the scheduler
-    /// entry's own.
+    /// Sets the settings of one connection, in the order of rising precedence: the file's, those of its
+    /// `[scheduler.NAME]`, the scheduler entry's own.
     fn settings(&self, table: &(&'a Value, &'a [Entry]), connection: &mut Connection) -> Result<(), ScenarioError> {
         let reader = self.reader;
         let mut measured = false;
@@ -242,17 +242,17 @@ fn ends(scenario: &Scenario, path: usize) -> (usize, usize) {
     (scenario.paths[path].client, scenario.paths[path].server)
 }
 
-/// The most connections of a scenario: each listens on a port of its own.
+/// Most connections of a scenario. Each listens on a port of its own.
 const MOST_CONNECTIONS: usize = 10_000;
 
-/// How many connections a table may stand for.
+/// The parser for the number of connections of a table.
 pub(crate) type Count = Whole<1, 1000, u16>;
 
-/// The connections of a table: `count` of them, and each as many as load a web page together. Where there are several, each has its
-/// name with a number.
+/// The connections of a table: `count` of them, times the number that load a web page together. If there are several,
+/// their names have numbers.
 fn several(connection: Connection, count: u16) -> Vec<Connection> {
     let of_page = match connection.workload {
-        // A page that is named has its connections one by one.
+        // A table with `page` is one connection of that page.
         Workload::Web { connections, .. } if connection.page.is_empty() => u16::from(connections),
         _ => 1,
     };
@@ -268,7 +268,7 @@ fn several(connection: Connection, count: u16) -> Vec<Connection> {
     all
 }
 
-/// An error in an algorithm's text, at its place in the file.
+/// An error in an algorithm's text, at its position in the file.
 fn in_algorithm(reader: Reader<'_>, key: &str, value: &Value, error: ParameterError) -> ScenarioError {
     if error.name == key {
         let mut wrong = reader.wrong(key, value, error.allowed);

@@ -2,7 +2,7 @@
 
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, TRAFFIC};
 
-/// Keys of the file itself beside the settings.
+/// Keys at the top of the file, beside the settings.
 pub(crate) const TOP: &[&str] = &["format", "node", "link", "path", "connection", "traffic", "scheduler"];
 /// Keys of `[[path]]` beside the settings of paths and links.
 pub(crate) const IN_PATH: &[&str] = &["name", "middlebox", "links", "up", "down", "change"];

@@ -1,10 +1,9 @@
 //! Scenario files: TOML, `format = 1`.
 //!
-//! A [`Document`] is a file's text with overrides. [`Document::scenario`] makes a [`Scenario`] of it: plain data,
-//! checked, for one [`Variant`] of the run (a scheduler to try, or plain TCP on one path). Whatever is wrong is a
-//! [`ScenarioError`] with file, line, value and what is allowed. Each setting is declared once, in `setting.rs`;
-//! reading, writing, errors and the JSON Schema follow from there. Values that come in kinds are in `kinds/`, middleboxes in
-//! `crate::middlebox`.
+//! A [`Document`] is a file's text with overrides. [`Document::scenario`] makes a [`Scenario`] of it: plain, checked
+//! data for one [`Variant`] (a scheduler to try, or plain TCP on one path). Each mistake is a [`ScenarioError`] with
+//! file, line, value and what is allowed. Each setting is declared once, in `setting.rs`; reading, writing, errors and
+//! the JSON Schema follow from that. Values with several kinds are in `kinds/`, middleboxes in `crate::middlebox`.
 //!
 //! ```toml
 //! format = 1
@@ -63,12 +62,12 @@ pub use read::Reader;
 pub use schema::{reference, schema};
 pub use spec::{SchedulerSpec, Variant};
 
-/// Gives a run the files that its scenario names; runs do no input or output of their own.
+/// Gives a run the files that its scenario names, because runs do no input or output of their own.
 pub trait Files {
-    /// The text of the file called `name`, as the scenario writes it.
+    /// The text of the file that the scenario calls `name`.
     ///
     /// # Errors
-    /// Why it cannot be read, for people.
+    /// The reason why the file cannot be read, for people.
     fn read(&self, name: &str) -> Result<String, String>;
 }
 

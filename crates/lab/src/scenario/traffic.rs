@@ -7,7 +7,7 @@ use super::keys::known_keys;
 use super::read::{Names, Reader};
 use super::setting::TRAFFIC;
 
-/// The tables `[[traffic]]`.
+/// Reads the tables `[[traffic]]`.
 pub(super) fn traffic(reader: Reader<'_>, top: &[Entry], paths: &[Path]) -> Result<Vec<Traffic>, ScenarioError> {
     let (mut all, mut taken): (Vec<Traffic>, Names) = Default::default();
     for table in reader.tables(top, "traffic")? {

@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// The addresses of a path's two ends: 10.P.P.1 and .2, P the path's number from 1.
+/// The addresses of a path's two ends: 10.P.P.1 and .2, where P is the path's number from 1.
 pub(super) fn addresses(path: usize) -> (IpAddr, IpAddr) {
     let [high, low] = (path as u16 + 1).to_be_bytes();
     (IpAddr::V4(Ipv4Addr::new(10, high, low, 1)), IpAddr::V4(Ipv4Addr::new(10, high, low, 2)))

@@ -1,4 +1,4 @@
-//! From a scenario to a network, hosts and applications.
+//! Makes a network, hosts and applications from a scenario.
 
 use super::addressing::addresses;
 use super::app::{App, Apps};
@@ -90,13 +90,14 @@ pub(super) fn build(
     Ok(World { network, endpoints, routes, host_of_node, apps, middleboxes, traffic: sources })
 }
 
-/// A path's way from the client, and the way back.
+/// A path's route from the client, and the route back.
 pub type Ways = (RouteId, RouteId);
 
-/// A scenario's links with their changes, and of each path the way from the client and the way back. Packets may be of any kind.
+/// Builds a scenario's links with their changes, and for each path the route from the client and the route back.
+/// Packets may be of any type.
 ///
 /// # Errors
-/// Where a trace cannot be read, or packets would take no time on a path.
+/// If a trace cannot be read, or if packets would take no time on a path.
 pub fn network<P: Packet + Clone>(
     scenario: &Scenario,
     seed: u64,
@@ -119,7 +120,7 @@ pub fn network<P: Packet + Clone>(
             }
         }
     }
-    // In their order, each goes to the end of the timeline, which takes no time.
+    // The changes are sorted, so each is appended to the timeline without a search.
     changes.sort_by_key(|change| (change.at, change.link));
     for change in changes {
         let link = change.link.index();
@@ -130,7 +131,7 @@ pub fn network<P: Packet + Clone>(
     let mut ways = Vec::new();
     for path in &scenario.paths {
         if !path.up.iter().chain(&path.down).any(|i| scenario.links[*i].takes_time()) {
-            // Everything would arrive and be acknowledged at once, for ever.
+            // Otherwise data would arrive and be acknowledged at the same instant without end.
             let message =
                 "packets would take no time on this path; give it a delay, or a limited rate, at all times".into();
             return Err(BuildError { place: path.name.clone(), message });
@@ -144,7 +145,7 @@ pub fn network<P: Packet + Clone>(
     Ok((network, ways))
 }
 
-/// When a connection starts. Every variant of a scenario has the same one for a seed.
+/// Start time of a connection. It depends on the seed and is the same in every variant of a scenario.
 fn start_of(connection: &scenario::Connection, seed: u64) -> Instant {
     let mut random = Random::substream(seed, &format!("start of {}", connection.name));
     let spread = connection.start_spread.as_nanos();
@@ -165,7 +166,7 @@ struct AppMaker<'a> {
 }
 
 impl AppMaker<'_> {
-    /// The applications of connection number `index`, the server's listening.
+    /// Makes the applications of connection number `index`, and lets the server listen.
     fn app(
         &mut self,
         connection: &scenario::Connection,
@@ -204,12 +205,12 @@ impl AppMaker<'_> {
 #[derive(Default)]
 struct Pages {
     list: Vec<Page>,
-    /// The page's name, where it has one.
+    /// Names of the pages; empty if a page has none.
     names: Vec<String>,
 }
 
 impl Pages {
-    /// What a connection asks for; `None` if it does not ask.
+    /// The requests of a connection; `None` if it does not load a page.
     fn requests(&mut self, connection: &scenario::Connection) -> Option<Requests> {
         let Workload::Web { objects, size, request, .. } = connection.workload else { return None };
         let named = self.names.iter().position(|name| !name.is_empty() && *name == connection.page);

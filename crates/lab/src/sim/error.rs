@@ -4,9 +4,9 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BuildError {
-    /// Where: a link's or connection's name.
+    /// Name of the link or connection.
     pub place: String,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
 }
 

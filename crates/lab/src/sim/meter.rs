@@ -1,4 +1,4 @@
-//! What a run measures, at the receiver of the measured connections.
+//! Measurements of a run, at the receivers of the measured connections.
 
 use super::app::{App, Apps};
 use super::readings::{Looks, MaxSteps, Readings, SAMPLE, delays, distribution};
@@ -9,25 +9,25 @@ use pathweave_netsim::LinkStats;
 use pathweave_proto::{Connection, Endpoint};
 use pathweave_units::{Duration, Instant};
 
-/// Samples and series have at most this many entries; a longer run has coarser steps.
+/// Most entries of samples and series. A longer run has longer steps.
 const MAX_STEPS: u64 = 100_000;
 
-/// A finished run's numbers.
+/// The measurements of a finished run.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// How it ended.
+    /// End of the run.
     pub status: Status,
-    /// Why, where it did not complete.
+    /// The reason why it did not complete.
     pub reason: Option<String>,
-    /// Hash of all that a wire would show.
+    /// Hash of everything that a capture of all links would show.
     pub digest: String,
-    /// Numbers.
+    /// The metrics.
     pub metrics: Metrics,
-    /// Numbers over time.
+    /// Values over time.
     pub series: Series,
-    /// Every connection by itself.
+    /// Results of every connection.
     pub connections: Vec<ConnectionResult>,
-    /// The sources of UDP packets.
+    /// Results of the sources of UDP packets.
     pub traffic: Vec<TrafficResult>,
     /// Warnings about the scheduler.
     pub warnings: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Warns about a scheduler that leaves the paths idle most of the time although it could send.
+    /// Adds a warning about a scheduler that leaves the paths idle most of the time although it could send.
     pub(super) fn warn_of_waiting(&mut self, idle_s: f64) {
         let all = self.metrics.time.total_s();
         if idle_s > all / 2.0 {
@@ -53,21 +53,21 @@ pub(super) struct Meter {
     /// What the readers got.
     pub(super) readings: Readings,
     paths: usize,
-    /// What had been counted when the measured time began; nothing before it.
+    /// Totals at the start of the measured time; `None` before it.
     before: Option<Totals>,
     path_steps: Vec<Vec<u64>>,
-    /// By connection of the scenario, and by subflow.
+    /// Data by connection of the scenario and by subflow.
     brought: Vec<Vec<Brought>>,
     out_of_order: MaxSteps,
     out_of_order_series: MaxSteps,
     out_of_order_looks: Looks,
     blocked_since: Option<Instant>,
     blocked: Duration,
-    /// The host last looked at, and the bytes that it has in order, out of order, and held back on subflows.
+    /// The host last looked at, and its bytes in order, out of order, and held back on subflows.
     last_seen: Option<(usize, u64, u64, u64)>,
 }
 
-/// What a subflow of a measured connection has brought so far.
+/// Data that a subflow of a measured connection has delivered so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Brought {
     /// Data bytes that arrived on it first.
@@ -96,19 +96,19 @@ impl Meter {
         }
     }
 
-    /// The step of the series.
+    /// Length of a step of the series.
     pub(super) fn step(&self) -> Duration {
         self.readings.step
     }
 
-    /// Time is about to go on to `next`: the measured time begins before anything that happens in it.
+    /// Called before time advances to `next`. Starts the measured time before anything happens in it.
     pub(super) fn go_on(&mut self, next: Instant, endpoints: &[Endpoint], apps: &Apps) {
         if self.before.is_none() && next >= self.readings.measure_from {
             self.before = Some(Totals::of(endpoints, apps, self.paths));
         }
     }
 
-    /// After something happened on a host: how much waits there for earlier data.
+    /// Called after each change on a host: notes how much data waits there for earlier data.
     pub(super) fn observe(&mut self, now: Instant, host: usize, endpoint: &Endpoint, apps: &Apps) {
         let (mut received, mut out_of_order, mut held) = (0, 0, 0);
         let mut seen = false;
@@ -121,7 +121,7 @@ impl Meter {
             out_of_order += receiving.out_of_order_bytes;
             held += receiving.held_bytes;
         }
-        // Nothing has arrived since the last sample, so nothing has changed that is measured here.
+        // Nothing has arrived since the last sample, so the measured values have not changed.
         let seen_now = (host, received, out_of_order, held);
         if !seen || self.last_seen == Some(seen_now) {
             return;
@@ -141,7 +141,8 @@ impl Meter {
         }
     }
 
-    /// Counts new data of a measured connection, the scenario's number `index`, on the paths that it has come over.
+    /// Adds new data of a measured connection to the paths over which it arrived. `index` is the connection's index in
+    /// the scenario.
     fn note_arrivals(&mut self, now: Instant, index: usize, app: &App, connection: &Connection) {
         let seen = &mut self.brought[index];
         for (id, bytes) in connection.first_bytes() {
@@ -172,7 +173,7 @@ impl Meter {
         let seconds = end.since(from).as_secs_f64();
         let mbps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds / 1e6 } else { 0.0 };
         let total = Totals::of(endpoints, apps, self.paths);
-        // A run that ended before its measured time has nothing to show.
+        // A run that ended before its measured time has no values.
         let before = self.before.take().unwrap_or_else(|| total.clone());
         let mut metrics = total.counters_since(&before);
         metrics.goodput_mbps = mbps(total.read_since(&before));
@@ -225,7 +226,7 @@ impl Meter {
     }
 }
 
-/// What one connection delivered, of which `bytes` within its measured time.
+/// The result of one connection, which delivered `bytes` within the measured time.
 fn connection_result(
     app: &App,
     end: Instant,

@@ -3,19 +3,19 @@
 use crate::results::{Delays, Intervals, OutOfOrder};
 use pathweave_units::{Duration, Instant};
 
-/// Out-of-order data is sampled as the maximum of each such time (BLEST §III).
+/// Period of which each maximum of out-of-order data is a sample (BLEST §III).
 pub(super) const SAMPLE: Duration = Duration::from_millis(10);
-/// Out-of-order data is also looked at once in each such time (DPSAF §IV).
+/// Time between two looks at the out-of-order data (DPSAF §IV).
 const LOOK: Duration = Duration::from_millis(100);
 /// What the readers of measured connections got.
 pub(super) struct Readings {
     /// Deliveries and messages count from this time on.
     pub(super) measure_from: Instant,
-    /// The step of the series.
+    /// Length of a step of the series.
     pub(super) step: Duration,
     /// Bytes in each step.
     pub(super) delivered_steps: Vec<u64>,
-    /// How long each message was on its way.
+    /// Delays of messages.
     pub(super) messages: Vec<Duration>,
     pub(super) deliveries: Deliveries,
 }
@@ -39,7 +39,7 @@ impl Readings {
         steps[i] += bytes;
     }
 
-    /// A measured connection's reader got data.
+    /// Counts data that a measured connection's reader got.
     pub(super) fn delivered(&mut self, now: Instant, bytes: u64) {
         Self::add(&mut self.delivered_steps, now, self.step, bytes);
         if now >= self.measure_from {
@@ -47,7 +47,7 @@ impl Readings {
         }
     }
 
-    /// A measured connection's reader has the last byte of a message, or of an object, that is awaited since `since`.
+    /// Notes that a measured connection's reader has the last byte of a message or object, awaited since `since`.
     pub(super) fn message(&mut self, since: Instant, now: Instant) {
         if since >= self.measure_from {
             self.messages.push(now.since(since));
@@ -55,7 +55,7 @@ impl Readings {
     }
 }
 
-/// The largest value in each step of time, where a value holds until the next one.
+/// The largest value in each step of time. A value holds until the next one.
 #[derive(Debug)]
 pub(super) struct MaxSteps {
     step: u64,
@@ -89,7 +89,7 @@ impl MaxSteps {
     }
 }
 
-/// The mean of a value that is looked at each [`LOOK`], from some time on. A value holds until the next one.
+/// The mean of a value at each multiple of [`LOOK`], from some time on. A value holds until the next one.
 #[derive(Debug)]
 pub(super) struct Looks {
     from: Instant,
@@ -123,7 +123,7 @@ impl Looks {
 #[derive(Debug, Default)]
 pub(super) struct Deliveries {
     last: Option<Instant>,
-    /// Intervals, their sum and the longest.
+    /// Number of intervals, their sum and the longest one.
     count: u64,
     sum: Duration,
     longest: Duration,
@@ -133,7 +133,7 @@ impl Deliveries {
     fn add(&mut self, now: Instant) {
         let interval = match self.last.replace(now) {
             Some(last) if last < now => now.since(last),
-            // The first, or more of what became in order at the same time.
+            // There is no interval before the first delivery, or between deliveries at the same time.
             _ => return,
         };
         self.count += 1;

@@ -1,4 +1,4 @@
-//! Packets from device to device, through the simulator's network.
+//! Moves packets between devices through the simulator's network.
 
 use super::nap::Nap;
 use super::series::Series;
@@ -14,68 +14,68 @@ use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
-/// The longest sleep: that often `go_on` is asked.
+/// Longest sleep, and so the longest time between two calls of `go_on`.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
-/// How far a sleep may be too long for the kernel's convenience, nanoseconds; 50,000 otherwise.
+/// Time by which the kernel may prolong a sleep, nanoseconds. Linux's default is 50,000.
 const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).expect("it is not zero");
 /// Bytes of an IPv4 header without options.
 const IPV4_BYTES: usize = 20;
-/// Packets read from one device before others have their turn.
+/// Most packets read from one device before the other devices have their turn.
 const BURST: usize = 64;
 
-/// The two ends of a path.
+/// The devices and routes of a path.
 #[derive(Debug)]
 pub struct Ends {
-    /// In the client's namespace.
+    /// The device in the client's namespace.
     pub client: Device,
-    /// In the server's.
+    /// The device in the server's namespace.
     pub server: Device,
-    /// The way from the client to the server, and the way back.
+    /// The route from the client to the server, and the route back.
     pub ways: (RouteId, RouteId),
 }
 
-/// A packet on its way.
+/// A packet on its way through the network.
 #[derive(Debug, Default)]
 struct Slot {
     packet: Vec<u8>,
     sent: Instant,
 }
 
-/// A packet that leaves so much after its time is late.
+/// A packet that leaves more than this time after it should have left counts as late.
 pub const LATE: Duration = Duration::from_micros(500);
 
-/// What one way of a path carried.
+/// Traffic of one direction of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// Packets that were handed over at its end.
+    /// Packets delivered at the path's end.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of the delivered packets.
     pub bytes: u64,
-    /// Packets that found a full queue, or one that was too slow for CoDel.
+    /// Packets dropped at a full queue or by CoDel.
     pub dropped_by_queue: u64,
-    /// Packets that were lost in another way.
+    /// Packets lost for any other reason.
     pub lost: u64,
 }
 
-/// What was carried, and how well the network's times were kept.
+/// The traffic, and how well the packets' departure times were kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How long it took.
+    /// Duration of the emulation.
     pub elapsed: Duration,
-    /// For each path, what the client sent and what the server did.
+    /// Traffic of each path: from the client, and from the server.
     pub paths: Vec<[Carried; 2]>,
-    /// The same over time.
+    /// The traffic over time.
     pub series: Series,
-    /// Packets that were handed over more than [`LATE`] after their time.
+    /// Packets delivered more than [`LATE`] after their time.
     pub late: u64,
-    /// The longest that one was late.
+    /// Largest delay of a delivery behind its time.
     pub longest: Duration,
-    /// Whether this thread was ahead of all others of the machine.
+    /// Whether the emulating thread had real-time priority.
     pub has_priority: bool,
 }
 
-/// Asks that this thread runs whenever it has to, before all others. A helper does it, because there is no safe call for it.
-/// False: that is not allowed here.
+/// Asks the kernel for real-time priority for this thread. A helper process does it, because the call is not available
+/// without `unsafe`. Returns false if this process may not have that priority.
 fn ask_for_priority() -> bool {
     let thread = gettid().as_raw_nonzero().to_string();
     let mut command = Command::new("chrt");
@@ -83,12 +83,13 @@ fn ask_for_priority() -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Carries packets until `go_on` answers false. The network's zero is now. `go_on` is asked at least every 20 ms.
+/// Forwards packets until `go_on` returns false. The network's time zero is the time of the call. `go_on` is called at
+/// least every 20 ms.
 ///
-/// This thread gets real-time priority where that is allowed, and keeps it: it should do nothing else.
+/// This thread gets real-time priority if the system allows it, and keeps it, so it should do nothing else.
 ///
 /// # Errors
-/// Where a device fails.
+/// If a device fails.
 pub fn forward(
     network: &mut Network<Tagged<u32>>,
     ends: &[Ends],
@@ -166,7 +167,8 @@ impl Forwarder<'_> {
             let (carried, sample) = (&mut self.report.paths[path][way], self.report.series.now(path, way));
             match event {
                 NetEvent::Delivered { tap, mut packet, .. } => {
-                    // A copy that is still on its way has the same bytes: what is changed is changed for both, as by a link before.
+                    // A copy that is still on its way has the same bytes, so a change applies to both, as if an earlier
+                    // link had made it.
                     let Slot { packet: bytes, sent } = self.pool.get_mut(packet.tag);
                     if tap.fate == Fate::Corrupted || packet.corrupted {
                         packet.corrupted = true;
@@ -241,7 +243,7 @@ fn ecn_of(packet: &[u8]) -> Ecn {
     }
 }
 
-/// Marks an IP packet that was on its way through a congested queue (RFC 3168 §5).
+/// Sets the mark of a congested queue in an IP packet (RFC 3168 §5).
 fn mark(packet: &mut [u8]) {
     match packet {
         [version, class, ..] if *version >> 4 == 6 => *class |= 0x30,

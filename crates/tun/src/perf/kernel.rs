@@ -17,12 +17,12 @@ use std::time::Duration as StdDuration;
 const BACKLOG: i32 = 128;
 const READ_BYTES: usize = 256 << 10;
 
-/// How sockets are made.
+/// Kind of socket to use.
 #[derive(Clone, Debug, Default)]
 pub struct KernelOptions {
-    /// Plain TCP instead of Multipath TCP.
+    /// Whether the socket is plain TCP instead of Multipath TCP.
     pub plain: bool,
-    /// Name of the congestion controller; the system's default otherwise.
+    /// Name of the congestion controller. `None` means the system's default.
     pub congestion: Option<String>,
 }
 
@@ -36,7 +36,8 @@ fn socket(options: &KernelOptions, ipv4: bool) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A socket of IPv6 also where the server's address is one of IPv4: others could not join over IPv6.
+/// A connected socket. It is an IPv6 socket even for an IPv4 server, because an IPv4 socket cannot get subflows over
+/// IPv6.
 fn connected(options: &KernelOptions, remote: SocketAddr) -> io::Result<OwnedFd> {
     let mapped = match remote.ip() {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -67,7 +68,7 @@ fn read_all(socket: Patient<'_>, sink: &mut Sink, clock: &Clock) -> io::Result<(
     }
 }
 
-/// Sends `count` messages of `size` bytes, each after the answer to the one before, and notes how long each answer took.
+/// Sends `count` messages of `size` bytes, each after the answer to the previous one, and records the round-trip times.
 fn ping(
     socket: Patient<'_>,
     (size, count): (usize, u64),
@@ -88,7 +89,7 @@ fn ping(
     Ok(())
 }
 
-/// Connects to a server and does what `request` says, as [`super::engine::client`].
+/// Connects to a server and does what `request` says, as [`super::engine::client`] does.
 ///
 /// # Errors
 /// If the server cannot be connected to.
@@ -144,12 +145,13 @@ pub fn client(
     })
 }
 
-/// The IPv4 address in an IPv4-mapped one.
+/// The IPv4 address inside an IPv4-mapped one.
 fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// Both directions at once, with figures every second. One that `sends` ends its direction after what it sends, others with the peer's end.
+/// Moves data in both directions at once and takes figures every second. If `sends`, this side ends its stream after
+/// its own data, else after the peer has ended.
 fn transfer(
     socket: Patient<'_>,
     sends: bool,
@@ -205,10 +207,10 @@ fn transfer(
     (result, intervals)
 }
 
-/// Serves clients on `port` at all addresses, as [`super::engine::server`].
+/// Serves clients on `port` at all addresses, as [`super::engine::server`] does.
 ///
 /// # Errors
-/// If it cannot listen.
+/// If the port cannot be listened on.
 pub fn server(
     options: &KernelOptions,
     port: u16,
@@ -237,7 +239,7 @@ pub fn server(
     })
 }
 
-/// Does what one client asks for. Returns what was sent and received, until the end or until the connection failed.
+/// Does what one client asks for. Returns the totals up to the end of the connection, or up to its failure.
 fn serve(stream: &TcpStream) -> (Totals, io::Result<()>) {
     let (clock, processor, progress) = (Clock::start(), Processor::now(), Progress::default());
     let asked = Patient::new(stream, &clock, &progress).and_then(|socket| Ok((socket, read_request(socket)?)));
@@ -265,7 +267,7 @@ fn read_request(socket: Patient<'_>) -> io::Result<Request> {
     request.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the client's first bytes are no request"))
 }
 
-/// Sends and receives all data, both ways.
+/// Sends and receives all data in both directions.
 fn exchange(
     socket: Patient<'_>,
     request: &Request,

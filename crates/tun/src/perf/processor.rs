@@ -1,23 +1,23 @@
-//! Processor time.
+//! Processor time of the process.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Processor time of a process, all its threads together.
+/// Processor time of a process with all its threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Processor {
-    /// In the program and in the kernel, nanoseconds.
+    /// Time in the program and in the kernel, nanoseconds.
     pub nanoseconds: u64,
-    /// In the kernel, in steps of 10 ms, nanoseconds.
+    /// Time in the kernel, nanoseconds, measured in steps of 10 ms.
     pub system_nanoseconds: u64,
 }
 
-/// `/proc/self/stat` counts in this unit (`USER_HZ`).
+/// Unit of `/proc/self/stat` (`USER_HZ`).
 const TICK_NANOSECONDS: u64 = 10_000_000;
-/// The place of `stime` in `/proc/self/stat`, counted from the field after the program's name.
+/// Index of `stime` in `/proc/self/stat`, counted from the field after the program's name.
 const SYSTEM_TIME: usize = 12;
 
 impl Processor {
-    /// The processor time of this process so far.
+    /// Processor time of this process so far.
     pub fn now() -> Self {
         let time = clock_gettime(ClockId::ProcessCPUTime);
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -29,14 +29,14 @@ impl Processor {
         }
     }
 
-    /// From `before` to `self`.
+    /// Processor time between `before` and `self`.
     pub fn since(self, before: Processor) -> Self {
         let nanoseconds = self.nanoseconds.saturating_sub(before.nanoseconds);
         let system = self.system_nanoseconds.saturating_sub(before.system_nanoseconds);
         Processor { nanoseconds, system_nanoseconds: system.min(nanoseconds) }
     }
 
-    /// In the program itself, nanoseconds.
+    /// Time in the program itself, nanoseconds.
     pub fn user_nanoseconds(self) -> u64 {
         self.nanoseconds - self.system_nanoseconds.min(self.nanoseconds)
     }

@@ -1,4 +1,4 @@
-//! The engine as client.
+//! The engine as the client of a measurement.
 
 use super::{
     AFTER_THE_END, EngineOptions, Flow, HOST, LONGEST_CLOSE, addresses, answers_for, finish_capture, host, hurry_close,
@@ -21,14 +21,14 @@ use std::net::SocketAddr;
 struct Client {
     flow: Flow,
     connection: Option<ConnectionHandle>,
-    /// Size of an echo's messages, how many are left, and when the last one left.
+    /// Size of an echo's messages, and how many messages are left to send.
     echo: Option<(usize, u64)>,
-    /// Its direction ends with what it sends, not with what it receives.
+    /// Whether the client ends its stream after its own data. If not, it ends the stream after the server has.
     sends: bool,
     asked_at: Instant,
     round_trips: Vec<Duration>,
     connected: Option<Instant>,
-    /// The end of a timed direction has come.
+    /// Whether the time of a timed direction is over.
     time_is_over: bool,
     finished: bool,
     failed: Option<ConnectionError>,
@@ -36,7 +36,7 @@ struct Client {
 }
 
 impl Client {
-    /// Sends the next message of an echo once the last one is back.
+    /// Sends the next message of an echo after the previous one has come back.
     fn ask(&mut self, now: Instant) {
         let Some((size, left)) = &mut self.echo else { return };
         let back = self.flow.sink.received + self.flow.sink.tail().len() as u64;
@@ -93,7 +93,7 @@ impl Applications for Client {
         acted
     }
 
-    /// A timed direction ends even where nothing is acknowledged any more.
+    /// Returns the end of a timed direction, so that it ends even if no acknowledgement arrives any more.
     fn poll_timeout(&self) -> Option<Instant> {
         self.flow.source.until().filter(|_| self.connected.is_some() && !self.time_is_over)
     }
@@ -106,11 +106,11 @@ impl Applications for Client {
     }
 }
 
-/// Connects to a server and does what `request` says. `on_interval` is told of each second. A connection that ends early leaves an
-/// outcome with what was measured until then.
+/// Connects to a server and does what `request` says, calling `on_interval` every second. If the connection ends early,
+/// the outcome has the figures up to then.
 ///
 /// # Errors
-/// If a device fails, or the server cannot be connected to.
+/// If a device fails, or if the server cannot be connected to.
 pub fn client(
     options: &EngineOptions,
     remote: SocketAddr,
@@ -174,7 +174,7 @@ pub fn client(
 /// How far a measurement has come.
 struct Progress {
     connection: ConnectionHandle,
-    /// When it began, seconds since 1970.
+    /// Start of the measurement, seconds since 1970.
     began: u64,
     /// Processor time at the start, and what was used until the server's stream ended.
     before: Processor,
@@ -267,7 +267,7 @@ impl Progress {
     }
 }
 
-/// The addresses of all subflows, in the order in which they came.
+/// The addresses of all subflows, in the order in which the subflows were opened.
 fn addresses_of(intervals: &[Interval]) -> Vec<(SocketAddr, SocketAddr)> {
     let mut all = Vec::new();
     for subflow in intervals.iter().flat_map(|interval| &interval.subflows) {
@@ -278,14 +278,14 @@ fn addresses_of(intervals: &[Interval]) -> Vec<(SocketAddr, SocketAddr)> {
     all
 }
 
-/// The addresses of the subflows that have not ended, in words.
+/// The addresses of the open subflows, in words.
 fn open_subflows(endpoint: &Endpoint, connection: ConnectionHandle) -> Vec<String> {
     let subflows = endpoint.connection(connection).into_iter().flat_map(|connection| connection.subflows());
     let open = subflows.filter(|s| !s.closed && s.tcp.state != TcpState::TimeWait);
     open.map(|s| format!("{} to {}", s.local.ip(), s.remote.ip())).collect()
 }
 
-/// Why there are no totals of the server, and what else is missing.
+/// A sentence that says why the server's totals are missing, and what else is missing.
 fn what_is_missing(failed: Option<ConnectionError>, error: Option<String>, unacknowledged: u64) -> String {
     let why = match (failed, error) {
         (Some(error), _) => format!("the connection failed: {error}"),
