@@ -175,19 +175,7 @@ impl Tcp {
         let says_something = !segment.payload.is_empty() || window_changed || !segment.options.mptcp.is_empty();
         d.duplicate_ack = !d.una_advanced && !says_something && self.queue.packets_out() > 0;
         if !self.sack_recovery() {
-            if d.una_advanced {
-                let gone = d.segments.saturating_sub(1);
-                self.recovery.duplicate_acks = self.recovery.duplicate_acks.saturating_sub(gone);
-                if self.recovery.state != super::recovery::State::Recovery {
-                    self.recovery.duplicate_acks = 0;
-                }
-            } else if d.duplicate_ack
-                && self.recovery.duplicate_acks < self.queue.packets_out()
-                && self.recovery.state != super::recovery::State::Loss
-            {
-                self.recovery.duplicate_acks += 1;
-                d.segments = 1;
-            }
+            self.count_duplicate_acks(&mut d);
         }
         let rtt = self.sample_rtt(now, segment, &samples, d.una_advanced);
         changes.rtt = rtt;
@@ -204,6 +192,38 @@ impl Tcp {
         if d.una_advanced || (d.segments > 0 && self.timer_is_probe()) {
             self.arm_after_ack(now);
         }
+        self.feed_controller(now, peers, &d, rtt, round_ended);
+        debug_assert!(self.queue.is_consistent(), "the counters agree with the segments: {:?}", self.queue);
+        true
+    }
+
+    /// Counts duplicate acknowledgements in place of SACK blocks: each one stands for a segment that has left the network.
+    fn count_duplicate_acks(&mut self, d: &mut Delivered) {
+        if d.una_advanced {
+            let gone = d.segments.saturating_sub(1);
+            self.recovery.duplicate_acks = self.recovery.duplicate_acks.saturating_sub(gone);
+            if self.recovery.state != super::recovery::State::Recovery {
+                self.recovery.duplicate_acks = 0;
+            }
+        } else if d.duplicate_ack
+            && self.recovery.duplicate_acks < self.queue.packets_out()
+            && self.recovery.state != super::recovery::State::Loss
+        {
+            self.recovery.duplicate_acks += 1;
+            d.segments = 1;
+        }
+    }
+
+    /// Tells the controller what the acknowledgement has delivered, and takes its window and its pacing rate.
+    #[inline]
+    fn feed_controller(
+        &mut self,
+        now: Instant,
+        peers: Peers<'_>,
+        d: &Delivered,
+        rtt: Option<Duration>,
+        round_ended: bool,
+    ) {
         if let Some(idle) = self.send.idle_for.take() {
             self.with_controller(now, peers, |c, cx| c.on_restart(cx, idle));
         }
@@ -212,7 +232,7 @@ impl Tcp {
             let sample = Ack { segments: d.segments, bytes: d.bytes, rtt, round_ended };
             self.with_controller(now, peers, |c, cx| c.on_sample(cx, &sample));
             if self.recovery.in_reduction() {
-                self.reduce_window(&d);
+                self.reduce_window(d);
             } else if d.una_advanced && self.may_grow(d.segments) {
                 self.with_controller(now, peers, |c, cx| c.on_ack(cx, &sample));
             }
@@ -224,8 +244,6 @@ impl Tcp {
         }
         self.host.acknowledged(self.congestion.window.cwnd);
         self.update_pacing();
-        debug_assert!(self.queue.is_consistent(), "the counters agree with the segments: {:?}", self.queue);
-        true
     }
 
     /// Whether nothing is in flight, as on a side that only receives: an acknowledgement has no effect then.
