@@ -2,7 +2,7 @@
 
 use super::close::DataFin;
 use super::handshake::Mode;
-use super::{Connection, ConnectionError, Happening, Kinds, Role};
+use super::{Connection, ConnectionError, Happening, Kinds, Role, Shared};
 use crate::congestion::LossKind;
 use crate::paths::subflow::Join;
 use crate::scheduler::Event;
@@ -21,7 +21,7 @@ impl Connection {
         }
         let step = subflow.tcp.peer_window_step();
         let backed_off = subflow.tcp.is_backed_off();
-        let (ack, window) = match self.mode {
+        let (ack, window) = match self.shared.mode {
             Mode::Plain | Mode::Negotiating { .. } => {
                 //= RFC 8684 §3.7: "After a sender signals an infinite mapping, it MUST only use subflow ACKs to clear its send
                 //= buffer"
@@ -40,7 +40,8 @@ impl Connection {
                 //= RFC 8684 §4: "Implementations SHOULD NOT attempt to infer a data-level acknowledgment from the subflow ACKs"
                 //= tests: middleboxes::data_that_was_acknowledged_proactively_and_lost_comes_again, dss::a_data_ack_need_not_be_on_every_segment
                 let number = segment.options.dss.and_then(|d| d.data_ack);
-                let Some(ack) = number.and_then(|n| keys.own_position(n, self.sender.map.first_unacked())) else {
+                let Some(ack) = number.and_then(|n| keys.own_position(n, self.shared.sender.map.first_unacked()))
+                else {
                     return;
                 };
                 // The segment's own window, even if the subflow has ignored it (an old segment, such as a keep-alive).
@@ -49,36 +50,37 @@ impl Connection {
             }
         };
         let edge = ack + window;
-        let fin = u64::from(matches!(self.life.data_fin, DataFin::Sent { .. } | DataFin::Acked));
-        if ack > self.sender.map.given_end() + fin {
+        let fin = u64::from(matches!(self.shared.life.data_fin, DataFin::Sent { .. } | DataFin::Acked));
+        if ack > self.shared.sender.map.given_end() + fin {
             // Beyond all data that any subflow was given: ignored.
             return;
         }
         if changes.una_advanced() {
             // Not without a DATA_ACK: if a middlebox removes the option, no data gets through, and the path must not
             // count as alive.
-            self.note_living_subflow(now);
+            self.shared.note_living_subflow(now);
         }
-        if ack > self.sender.map.written_end() && self.is_mptcp() && self.life.data_fin != DataFin::Acked {
-            self.life.data_fin = DataFin::Acked;
-            self.life.progress_at = now;
+        if ack > self.shared.sender.map.written_end() && self.is_mptcp() && self.shared.life.data_fin != DataFin::Acked
+        {
+            self.shared.life.data_fin = DataFin::Acked;
+            self.shared.life.progress_at = now;
         }
-        self.fallback.data_ack_seen |= self.is_mptcp() && ack > DataSeq(0);
+        self.shared.fallback.data_ack_seen |= self.is_mptcp() && ack > DataSeq(0);
         // If the subflow has nothing in flight, nothing is retransmitted by itself: lost data then does not wait for a
         // window.
         let out = self.subflows.get(id).is_some_and(|s| s.tcp.queue().packets_out() > 0);
         // An acknowledgement that is older than the latest one is no answer: somebody may have replayed it.
         let answers = changes.verdict == Verdict::Current && !changes.overtaken_ack;
-        let into_closed = answers && window == 0 && out && self.sender.map.assigned_bytes() > 0;
+        let into_closed = answers && window == 0 && out && self.shared.sender.map.assigned_bytes() > 0;
         // The window of Multipath TCP does not shrink.
-        let into_shrunk = self.sender.peer.end < self.sender.map.assigned_end();
+        let into_shrunk = self.shared.sender.peer.end < self.shared.sender.map.assigned_end();
         // If data is in flight and the window has room for it, the acknowledgement answers the data, not a probe.
-        let to_probe = self.sender.peer.probe.is_some() && (window == 0 || !self.sender.map.is_waiting());
+        let to_probe = self.shared.sender.peer.probe.is_some() && (window == 0 || !self.shared.sender.map.is_waiting());
         if answers && (to_probe || into_closed || into_shrunk) {
             // An answer to a probe, or to data that was sent again into a closed or shrunken window. Repeated old
             // segments do not count.
-            self.life.note_answer(now);
-            self.life.stream_moved_at = now;
+            self.shared.life.note_answer(now);
+            self.shared.life.stream_moved_at = now;
         }
         if into_closed || (backed_off && changes.una_advanced()) {
             self.repeat_in_time(now, id);
@@ -92,28 +94,28 @@ impl Connection {
         //= RFC 8684 §4: "a host SHOULD use the maximum value of those recently seen on the constituent subflows for the
         //= connection-level receive window and also needs to maintain a subflow-level window for subflow-level processing"
         //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses
-        if edge > self.sender.peer.end {
-            self.sender.peer.end = edge;
-            self.sender.peer.probe = None;
-        } else if !self.is_mptcp() && edge + step <= self.sender.peer.end {
+        if edge > self.shared.sender.peer.end {
+            self.shared.sender.peer.end = edge;
+            self.shared.sender.peer.probe = None;
+        } else if !self.is_mptcp() && edge + step <= self.shared.sender.peer.end {
             self.obey_shrunk_window(id, edge);
         }
-        if answers && self.sender.peer.size == 0 && window > 0 && backed_off && out {
+        if answers && self.shared.sender.peer.size == 0 && window > 0 && backed_off && out {
             // What came into the closed window may have been dropped, and waits for a timeout that was doubled meanwhile.
             self.repeat_again(now, id);
         }
-        self.sender.peer.announce(window);
-        let newly = self.sender.acknowledge(now, ack);
+        self.shared.sender.peer.announce(window);
+        let newly = self.shared.sender.acknowledge(now, ack);
         if newly > 0 {
-            self.host.acknowledge(self.sender.map.first_unacked());
-            (self.life.progress_at, self.life.stream_moved_at) = (now, now);
-            if self.sender.passing_by {
+            self.shared.host.acknowledge(self.shared.sender.map.first_unacked());
+            (self.shared.life.progress_at, self.shared.life.stream_moved_at) = (now, now);
+            if self.shared.sender.passing_by {
                 self.pass_by_late(now);
             }
         }
         if !changes.acked.is_empty() || newly > 0 {
-            let first_unacked = self.sender.map.first_unacked();
-            self.news.record(now, Kinds::SEGMENTS, || Happening::Acknowledged {
+            let first_unacked = self.shared.sender.map.first_unacked();
+            self.shared.news.record(now, Kinds::SEGMENTS, || Happening::Acknowledged {
                 subflow: id,
                 subflow_bytes: changes.acked.iter().map(|r| r.end.since(r.start)).sum(),
                 stream_bytes: newly,
@@ -122,10 +124,10 @@ impl Connection {
             let event = Event::Acked {
                 subflow: id,
                 mappings: &changes.acked,
-                data_ack: ack.min(self.sender.map.written_end()),
+                data_ack: ack.min(self.shared.sender.map.written_end()),
                 has_sack: changes.has_sack,
             };
-            self.tell_event(now, &event);
+            self.tell(now, &event);
         }
         self.report_writable();
     }
@@ -137,16 +139,10 @@ impl Connection {
     /// the connection is given up.
     #[cold]
     fn repeat_in_time(&mut self, now: Instant, id: SubflowId) {
-        let longest = self.longest_repetition();
+        let longest = self.shared.longest_repetition();
         if self.subflows.get(id).is_some_and(|s| s.tcp.rto() > longest) {
             self.repeat_again(now, id);
         }
-    }
-
-    /// The longest timeout of retransmissions whose answers keep a connection alive. If the next retransmission is lost,
-    /// the one after it takes twice as long.
-    pub(super) fn longest_repetition(&self) -> Duration {
-        longest_probe_interval(self.config.close_timeout).saturating_mul(2).div(3)
     }
 
     /// Sets the retransmission timeout of a subflow anew, from now and without the doubling.
@@ -174,14 +170,14 @@ impl Connection {
     //= [RFC1122]"
     //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
     fn obey_shrunk_window(&mut self, id: SubflowId, edge: DataSeq) {
-        self.sender.peer.end = edge;
+        self.shared.sender.peer.end = edge;
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         // Data that waits on the subflow is cut for the old window.
         if subflow.tcp.take_back_fin() {
-            self.life.data_fin = DataFin::Requested;
+            self.shared.life.data_fin = DataFin::Requested;
         }
         for range in subflow.tcp.take_unsent() {
-            self.sender.map.withdraw(range, id);
+            self.shared.sender.map.withdraw(range, id);
         }
     }
 
@@ -191,20 +187,20 @@ impl Connection {
             && let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.join == Join::Done { carried: false })
         {
             subflow.join = Join::Done { carried: true };
-            self.joins.forget_losses();
+            self.shared.joins.forget_losses();
         }
-        if changes.una_advanced() || (changes.told == Told::Sacked && self.fast_detection()) {
+        if changes.una_advanced() || (changes.told == Told::Sacked && self.shared.fast_detection()) {
             self.revive(now, id);
         }
         if changes.late {
             self.handle_late_subflow(now, id);
         }
         if let Some(rtt) = changes.rtt {
-            self.tell_event(now, &Event::RttSample { subflow: id, rtt });
+            self.tell(now, &Event::RttSample { subflow: id, rtt });
         }
         if let Some(kind) = changes.loss {
-            self.news.record(now, Kinds::SEGMENTS, || Happening::Lost { subflow: id, kind });
-            self.tell_event(now, &Event::Lost { subflow: id, kind });
+            self.shared.news.record(now, Kinds::SEGMENTS, || Happening::Lost { subflow: id, kind });
+            self.tell(now, &Event::Lost { subflow: id, kind });
             if kind == LossKind::Timeout {
                 self.handle_subflow_timeout(id);
             }
@@ -218,15 +214,15 @@ impl Connection {
             && let Some(subflow) = self.subflows.get_mut(id)
         {
             let reset = subflow.tcp.reset_segment(now);
-            self.control.push_back(reset);
+            self.shared.control.push_back(reset);
         }
         if let Some(ended) = changes.ended {
             match ended {
                 Ended::Reset => self.lose_subflow(now, id),
                 Ended::Unanswered | Ended::NeverEstablished => self.lose_dark_subflow(now, id),
             }
-            let error = match (ended, self.role) {
-                _ if self.life.is_connected() => ConnectionError::Reset,
+            let error = match (ended, self.shared.role) {
+                _ if self.shared.life.is_connected() => ConnectionError::Reset,
                 (Ended::Unanswered | Ended::NeverEstablished, _) => ConnectionError::ConnectTimeout,
                 (Ended::Reset, Role::Client) => ConnectionError::Refused,
                 (Ended::Reset, Role::Server) => ConnectionError::Reset,
@@ -234,5 +230,13 @@ impl Connection {
             self.fail_if_alone(now, error);
         }
         self.follow_close(now);
+    }
+}
+
+impl Shared {
+    /// The longest timeout of retransmissions whose answers keep a connection alive. If the next retransmission is lost,
+    /// the one after it takes twice as long.
+    pub(super) fn longest_repetition(&self) -> Duration {
+        longest_probe_interval(self.config.close_timeout).saturating_mul(2).div(3)
     }
 }

@@ -2,7 +2,7 @@
 //! themselves are in [`AddressBook`](crate::paths::addresses::AddressBook).
 
 use super::handshake::Mode;
-use super::{Connection, DataFin, PathMeta, Role, SettingError};
+use super::{Connection, DataFin, PathMeta, Role, SettingError, Shared};
 use crate::paths::subflow::Subflow;
 use crate::seq::SubflowId;
 use core::net::IpAddr;
@@ -13,12 +13,12 @@ use pathweave_wire::mptcp::{AddressId, MptcpOption, ResetReason};
 impl Connection {
     /// Whether subflow `id` is to carry an announcement on an acknowledgement of its own, before anything else.
     pub(super) fn announcement_is_due(&self, id: SubflowId) -> bool {
-        let nothing = !self.addresses.has_announcement();
-        if nothing || !self.is_mptcp() || (self.role == Role::Client && self.is_unconfirmed()) {
+        let nothing = !self.shared.addresses.has_announcement();
+        if nothing || !self.is_mptcp() || (self.shared.role == Role::Client && self.shared.is_unconfirmed()) {
             return false;
         }
         let first = self.subflows.iter().find(|s| s.is_alive());
-        let ends = matches!(self.life.data_fin, DataFin::Sent { .. });
+        let ends = matches!(self.shared.life.data_fin, DataFin::Sent { .. });
         first.is_some_and(|s| s.id == id && !(s.send_data_fin && ends))
     }
 
@@ -26,7 +26,7 @@ impl Connection {
     /// none while another can, because it may be the one whose address is gone.
     #[cold]
     pub(super) fn add_announcement(&mut self, now: Instant, id: SubflowId, segment: &mut Segment) {
-        if !self.addresses.has_announcement() {
+        if !self.shared.addresses.has_announcement() {
             return;
         }
         let is_alive = self.subflows.get(id).is_some_and(Subflow::is_alive);
@@ -34,26 +34,7 @@ impl Connection {
             return;
         }
         let is_news = self.subflows.get(id).is_some_and(|s| s.tcp.owes_ack());
-        self.addresses.add_announcement(now, is_news, segment);
-    }
-
-    /// Takes an ADD_ADDR with a right HMAC and echoes it, or takes the echo of one of ours.
-    pub(super) fn take_address(
-        &mut self,
-        now: Instant,
-        id: AddressId,
-        address: IpAddr,
-        port: Option<u16>,
-        hmac: Option<u64>,
-    ) {
-        let Some(keys) = self.mode.keys() else { return };
-        let Some(hmac) = hmac else { return self.addresses.take_echo(id) };
-        let Some(is_new) = self.addresses.take_announcement(now, &keys, id, address, port, hmac) else { return };
-        // A peer that knows both keys speaks Multipath TCP.
-        self.confirm();
-        if is_new {
-            self.joins.request();
-        }
+        self.shared.addresses.add_announcement(now, is_news, segment);
     }
 
     /// Takes a REMOVE_ADDR: no more joins to the addresses; subflows that use one are asked whether they are alive. "If
@@ -65,15 +46,15 @@ impl Connection {
     //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
     pub(super) fn take_removal(&mut self, now: Instant, ids: &[AddressId]) {
         for id in ids {
-            if !self.addresses.may_answer(now) {
+            if !self.shared.addresses.may_answer(now) {
                 return;
             }
-            let of_id = |remote| self.addresses.remote().iter().any(|r| r.id == *id && r.address == remote);
-            self.joins.forget_paths_to(of_id);
-            self.addresses.take_removal(*id);
+            let of_id = |remote| self.shared.addresses.remote().iter().any(|r| r.id == *id && r.address == remote);
+            self.shared.joins.forget_paths_to(of_id);
+            self.shared.addresses.take_removal(*id);
             for subflow in self.subflows.established_mut().filter(|s| s.remote_id == *id && !s.is_asked_after_removal())
             {
-                if self.addresses.may_answer(now) {
+                if self.shared.addresses.may_answer(now) {
                     subflow.send_probe(now, true);
                 }
             }
@@ -82,12 +63,12 @@ impl Connection {
 
     /// Adds an address of this host. A server announces it; a client joins from it at once.
     pub fn add_address(&mut self, now: Instant, address: IpAddr, meta: PathMeta) {
-        let Some(id) = self.addresses.add_local(address, meta) else { return };
-        match (self.mode, self.role) {
+        let Some(id) = self.shared.addresses.add_local(address, meta) else { return };
+        match (self.shared.mode, self.shared.role) {
             (Mode::Agreed(keys) | Mode::Confirmed(keys), Role::Server) => {
-                self.addresses.announce(&keys, id, address, None);
+                self.shared.addresses.announce(&keys, id, address, None);
             }
-            _ => self.joins.request_at(now),
+            _ => self.shared.joins.request_at(now),
         }
     }
 
@@ -97,10 +78,10 @@ impl Connection {
     //= is required"
     //= tests: add_addr::a_client_announces_too_and_with_a_port
     pub fn announce_address(&mut self, address: IpAddr, meta: PathMeta, port: Option<u16>) -> bool {
-        let Some(keys) = self.mode.keys() else { return false };
-        let known = self.addresses.local().iter().find(|a| a.1 == address).map(|a| a.0);
-        let Some(id) = known.or_else(|| self.addresses.add_local(address, meta)) else { return false };
-        self.addresses.announce(&keys, id, address, port);
+        let Some(keys) = self.shared.mode.keys() else { return false };
+        let known = self.shared.addresses.local().iter().find(|a| a.1 == address).map(|a| a.0);
+        let Some(id) = known.or_else(|| self.shared.addresses.add_local(address, meta)) else { return false };
+        self.shared.addresses.announce(&keys, id, address, port);
         true
     }
 
@@ -110,7 +91,7 @@ impl Connection {
     //= rather than using this option"
     //= tests: remove_addr::the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order
     pub fn remove_address(&mut self, now: Instant, address: IpAddr) {
-        if !self.addresses.remove_local(address, self.is_mptcp()) {
+        if !self.shared.addresses.remove_local(address, self.is_mptcp()) {
             return;
         }
         for id in self.subflows.ids() {
@@ -161,7 +142,7 @@ impl Connection {
     pub(super) fn run_probes(&mut self, now: Instant) {
         for id in self.subflows.ids() {
             let Some(subflow) = self.subflows.get_mut(id) else { continue };
-            if subflow.tcp.is_closed() || subflow.next_probe(self.config.keep_alive).is_none_or(|t| t > now) {
+            if subflow.tcp.is_closed() || subflow.next_probe(self.shared.config.keep_alive).is_none_or(|t| t > now) {
                 continue;
             }
             //= RFC 8684 §3.4.2: "The sending and receipt (if no keepalive response was received) of this message SHOULD trigger the
@@ -175,12 +156,33 @@ impl Connection {
                 subflow.send_probe(now, false);
             }
         }
-        let timeout = self.config.close_timeout;
+        let timeout = self.shared.config.close_timeout;
         let silent = |s: &Subflow| s.is_silent_for(now, timeout);
         if self.subflows.established().any(silent)
             && self.subflows.established().all(|s| silent(s) || s.repeats_for(now, timeout))
         {
             self.give_up(now);
+        }
+    }
+}
+
+impl Shared {
+    /// Takes an ADD_ADDR with a right HMAC and echoes it, or takes the echo of one of ours.
+    pub(super) fn take_address(
+        &mut self,
+        now: Instant,
+        id: AddressId,
+        address: IpAddr,
+        port: Option<u16>,
+        hmac: Option<u64>,
+    ) {
+        let Some(keys) = self.mode.keys() else { return };
+        let Some(hmac) = hmac else { return self.addresses.take_echo(id) };
+        let Some(is_new) = self.addresses.take_announcement(now, &keys, id, address, port, hmac) else { return };
+        // A peer that knows both keys speaks Multipath TCP.
+        self.confirm();
+        if is_new {
+            self.joins.request();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The application's side: writing, reading, and how much may be written, as the host counts it.
 
 use super::close::DataFin;
-use super::{Connection, ConnectionEvent, ReadError, WriteError};
+use super::{Connection, ConnectionEvent, ReadError, Shared, WriteError};
 use crate::host::Written;
 use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
@@ -88,15 +88,6 @@ impl Connection {
         Ok(Amount { bytes, chunks: whole })
     }
 
-    /// Returns an error if the stream can no longer be written to.
-    fn check_writing(&self) -> Result<(), WriteError> {
-        match (self.life.error(), self.life.data_fin) {
-            (Some(error), _) => Err(WriteError::Failed(error)),
-            (None, DataFin::NotRequested) => Ok(()),
-            (None, _) => Err(WriteError::Closed),
-        }
-    }
-
     /// Accepts as much of `len` bytes as there is room for. `put(buffer, start, n)` copies the first `n` bytes to
     /// `start`.
     fn append(
@@ -106,31 +97,31 @@ impl Connection {
         at_end: End,
         put: impl FnOnce(&mut SendBuffer, DataSeq, u64),
     ) -> Result<u64, WriteError> {
-        self.check_writing()?;
+        self.shared.check_writing()?;
         let take = self.writable().min(len);
-        self.sender.writer_waits = take < len || self.writable() == take;
+        self.shared.sender.writer_waits = take < len || self.writable() == take;
         if take == 0 {
             return if len == 0 { Ok(0) } else { Err(WriteError::Blocked) };
         }
-        if self.host.push_due().is_some() {
+        if self.shared.host.push_due().is_some() {
             // The write comes after all packets of this instant.
             self.schedule(now);
         }
-        let start = self.sender.map.written_end();
-        put(&mut self.sender.buffer, start, take);
-        self.host.append(start, take, self.sender.map.unassigned_bytes() > 0);
-        self.sender.map.append(take);
-        self.sender.busy.begin(now);
+        let start = self.shared.sender.map.written_end();
+        put(&mut self.shared.sender.buffer, start, take);
+        self.shared.host.append(start, take, self.shared.sender.map.unassigned_bytes() > 0);
+        self.shared.sender.map.append(take);
+        self.shared.sender.busy.begin(now);
         match at_end {
-            End::Message if take == len => self.sender.messages.append(start + take),
-            End::Record if take == len => self.sender.records.append(start + take),
+            End::Message if take == len => self.shared.sender.messages.append(start + take),
+            End::Record if take == len => self.shared.sender.records.append(start + take),
             _ => {}
         }
-        self.tell(now, |_| Event::DataWritten(start..start + take));
-        self.scheduling.more_follows = at_end == End::More;
+        self.tell(now, &Event::DataWritten(start..start + take));
+        self.shared.scheduling.more_follows = at_end == End::More;
         self.schedule(now);
-        self.scheduling.more_follows = false;
-        self.host.writer_found_no_more();
+        self.shared.scheduling.more_follows = false;
+        self.shared.host.writer_found_no_more();
         Ok(take)
     }
 
@@ -139,7 +130,7 @@ impl Connection {
     /// # Errors
     /// If there is no data yet, or will never be any. A `max` of 0 reads nothing.
     pub fn read(&mut self, now: Instant, max: u64) -> Result<Payload, ReadError> {
-        let Some(out) = self.receiver.read(max) else { return Err(self.nothing_read()) };
+        let Some(out) = self.shared.receiver.read(max) else { return Err(self.shared.nothing_read()) };
         self.after_reading(now);
         Ok(out)
     }
@@ -153,12 +144,16 @@ impl Connection {
     pub fn read_chunks(&mut self, now: Instant, max: u64, chunks: &mut [Bytes]) -> Result<Amount, ReadError> {
         let mut read = Amount::default();
         for chunk in chunks {
-            let Some(bytes) = self.receiver.read_bytes(max - read.bytes) else { break };
+            let Some(bytes) = self.shared.receiver.read_bytes(max - read.bytes) else { break };
             read += Amount { bytes: bytes.len() as u64, chunks: 1 };
             *chunk = bytes;
         }
         if read.bytes == 0 {
-            return Err(if self.receiver.reads_virtual() { ReadError::Virtual } else { self.nothing_read() });
+            return Err(if self.shared.receiver.reads_virtual() {
+                ReadError::Virtual
+            } else {
+                self.shared.nothing_read()
+            });
         }
         self.after_reading(now);
         Ok(read)
@@ -168,56 +163,42 @@ impl Connection {
     fn after_reading(&mut self, now: Instant) {
         let mptcp = self.is_mptcp();
         let longest = self.subflows.established().filter_map(|s| s.tcp.receiver_rtt()).max();
-        let distrusts = self.receiver.window.distrusts_new_subflows();
+        let distrusts = self.shared.receiver.window.distrusts_new_subflows();
         let fresh = distrusts && mptcp && self.subflows.established().any(|s| !s.tcp.saw_full_segment());
         let mut tuned = false;
-        if let Some(clamp) = self.receiver.window.tune(now, self.receiver.read_position(), longest, fresh) {
+        if let Some(clamp) = self.shared.receiver.window.tune(now, self.shared.receiver.read_position(), longest, fresh)
+        {
             for subflow in self.subflows.iter_mut() {
                 // The subflow's first full segment removes the clamp.
                 subflow.window.clamp = if fresh && subflow.tcp.saw_full_segment() { clamp } else { u64::MAX };
             }
             tuned = true;
         }
-        let occupied = self.occupied(0);
-        let takes = self.receiver.window.reading_takes();
-        let at = if self.receiver.window.waits_for_rest() && self.receiver.ready_bytes() > 0 {
+        let occupied = self.shared.occupied(0);
+        let takes = self.shared.receiver.window.reading_takes();
+        let at = if self.shared.receiver.window.waits_for_rest() && self.shared.receiver.ready_bytes() > 0 {
             // A reader that has not read everything continues in this instant.
             Some(now)
         } else {
             takes.map(|time| now + time)
         };
-        let has_news = tuned || self.receiver.has_news(occupied, mptcp);
+        let has_news = tuned || self.shared.receiver.has_news(occupied, mptcp);
         for subflow in self.subflows.established_mut() {
             // A host whose readers take time looks at each subflow with its own buffer, which holds only data that
             // waits for a hole of that subflow.
             let empty = occupied == 0 || (tuned && takes.is_some() && subflow.tcp.held_bytes() == 0);
             subflow.tcp.after_read(at, empty);
-            if has_news && self.receiver.tells(&subflow.tcp, &subflow.window, occupied) {
+            if has_news && self.shared.receiver.tells(&subflow.tcp, &subflow.window, occupied) {
                 subflow.tcp.ack_by(at);
             }
         }
         // The acknowledgements leave in the order of the subflows.
-        self.next_output = SubflowId(0);
-    }
-
-    /// The reason why nothing was read.
-    fn nothing_read(&self) -> ReadError {
-        match self.life.error() {
-            _ if self.receiver.drained() => ReadError::Finished,
-            Some(error) if self.receiver.ready_bytes() == 0 => ReadError::Failed(error),
-            _ => ReadError::Blocked,
-        }
-    }
-
-    /// Bytes of the receive buffer in use; see [`Receiver::occupied`].
-    #[inline]
-    pub(super) fn occupied(&self, held: u64) -> u64 {
-        self.receiver.occupied(held, self.is_mptcp())
+        self.shared.next_output = SubflowId(0);
     }
 
     /// Whether some subflow is due to send an acknowledgement, at once or after the time that a reader takes.
     pub(crate) fn acknowledges_reading(&self, now: Instant) -> bool {
-        let read = now + self.receiver.window.reading_takes().unwrap_or(Duration::ZERO);
+        let read = now + self.shared.receiver.window.reading_takes().unwrap_or(Duration::ZERO);
         self.subflows.iter().any(|s| s.tcp.acknowledges_by(read))
     }
 
@@ -260,44 +241,61 @@ impl Connection {
     }
 }
 
+impl Shared {
+    /// Returns an error if the stream can no longer be written to.
+    fn check_writing(&self) -> Result<(), WriteError> {
+        match (self.life.error(), self.life.data_fin) {
+            (Some(error), _) => Err(WriteError::Failed(error)),
+            (None, DataFin::NotRequested) => Ok(()),
+            (None, _) => Err(WriteError::Closed),
+        }
+    }
+
+    /// The reason why nothing was read.
+    fn nothing_read(&self) -> ReadError {
+        match self.life.error() {
+            _ if self.receiver.drained() => ReadError::Finished,
+            Some(error) if self.receiver.ready_bytes() == 0 => ReadError::Failed(error),
+            _ => ReadError::Blocked,
+        }
+    }
+
+    /// Bytes of the receive buffer in use; see [`Receiver::occupied`].
+    #[inline]
+    pub(super) fn occupied(&self, held: u64) -> u64 {
+        self.receiver.occupied(held, self.is_mptcp())
+    }
+}
+
 /// Room in the send buffer for which the application is woken, bytes; with a small send buffer, a third of it.
 const WORTH_WRITING: u64 = 64 << 10;
 
 impl Connection {
-    pub(super) fn written(&self) -> Written {
-        Written {
-            una: self.sender.map.first_unacked(),
-            end: self.sender.map.written_end(),
-            unassigned: self.sender.map.unassigned_bytes(),
-            mptcp: self.is_mptcp(),
-        }
-    }
-
     /// Size of the send buffer in force: fixed, or as the host adapts it to the subflows' windows.
     #[inline]
     pub(super) fn send_buffer(&self) -> u64 {
-        if self.host.counts_memory() { self.counted_send_buffer() } else { self.config.send_buffer }
+        if self.shared.host.counts_memory() { self.counted_send_buffer() } else { self.shared.config.send_buffer }
     }
 
     #[inline(never)]
     fn counted_send_buffer(&self) -> u64 {
-        let max = self.config.send_buffer;
-        if self.sender.fixed_buffer {
+        let max = self.shared.config.send_buffer;
+        if self.shared.sender.fixed_buffer {
             return max;
         }
         let established = self.subflows.iter().filter(|s| s.tcp.is_established());
-        self.host.send_buffer(max, self.is_mptcp(), established.map(|s| s.tcp.share_of_send_buffer(max)).sum())
+        self.shared.host.send_buffer(max, self.is_mptcp(), established.map(|s| s.tcp.share_of_send_buffer(max)).sum())
     }
 
     /// Part of the send buffer that written data takes until it is acknowledged, bytes.
     #[inline]
     fn send_memory(&self) -> u64 {
-        if self.host.counts_memory() { self.counted_send_memory() } else { self.written().bytes() }
+        if self.shared.host.counts_memory() { self.counted_send_memory() } else { self.shared.written().bytes() }
     }
 
     #[inline(never)]
     fn counted_send_memory(&self) -> u64 {
-        self.host.send_memory(&self.written(), |unassigned| {
+        self.shared.host.send_memory(&self.shared.written(), |unassigned| {
             let queued: u64 = self.subflows.iter().map(|s| s.tcp.queued_memory()).sum();
             queued + self.subflows.iter().map(|s| s.tcp.memory_of(unassigned)).max().unwrap_or(unassigned)
         })
@@ -306,14 +304,14 @@ impl Connection {
     /// Bytes that [`Connection::write`] would accept now; 0 if it would fail.
     #[inline]
     pub fn writable(&self) -> u64 {
-        if self.life.data_fin != DataFin::NotRequested || self.life.error().is_some() {
+        if self.shared.life.data_fin != DataFin::NotRequested || self.shared.life.error().is_some() {
             return 0;
         }
-        let room = match self.host.counts_memory() {
+        let room = match self.shared.host.counts_memory() {
             true => self.counted_writable(),
-            false => self.config.send_buffer.saturating_sub(self.written().bytes()),
+            false => self.shared.config.send_buffer.saturating_sub(self.shared.written().bytes()),
         };
-        match self.sender.unsent_limit {
+        match self.shared.sender.unsent_limit {
             Some(limit) => room.min(limit.saturating_sub(self.unsent_bytes())),
             None => room,
         }
@@ -321,43 +319,54 @@ impl Connection {
 
     /// Bytes that were written and have not left yet.
     fn unsent_bytes(&self) -> u64 {
-        self.sender.map.unassigned_bytes() + self.subflows.iter().map(|s| s.tcp.unsent_bytes()).sum::<u64>()
+        self.shared.sender.map.unassigned_bytes() + self.subflows.iter().map(|s| s.tcp.unsent_bytes()).sum::<u64>()
     }
 
     /// Whether less than half of the allowed unsent data is unsent. Only then is a writer woken (Linux:
     /// `tcp_stream_memory_free`).
     fn unsent_room_is_worth_writing(&self) -> bool {
-        self.sender.unsent_limit.is_none_or(|limit| 2 * self.unsent_bytes() < limit)
+        self.shared.sender.unsent_limit.is_none_or(|limit| 2 * self.unsent_bytes() < limit)
     }
 
     #[inline(never)]
     fn counted_writable(&self) -> u64 {
-        let (written, subflows) = (self.written(), &self.subflows);
+        let (written, subflows) = (self.shared.written(), &self.subflows);
         let is_out = || subflows.iter().any(|s| s.tcp.queue().packets_out() > 0);
         let fills = |free| subflows.iter().map(|s| s.tcp.fills(written.unassigned, free)).max().unwrap_or(free);
-        self.host.writable(&written, self.send_memory(), self.send_buffer(), is_out, fills)
+        self.shared.host.writable(&written, self.send_memory(), self.send_buffer(), is_out, fills)
     }
 
     /// Wakes a writer that found no room, if its host lets it look once more after all waiting data was sent.
     pub(super) fn look_again(&mut self) {
-        if self.host.writer_looks_again() && self.sender.writer_waits && self.writable() > 0 {
-            self.sender.writer_waits = false;
-            self.news.events.push_back(ConnectionEvent::Writable);
+        if self.shared.host.writer_looks_again() && self.shared.sender.writer_waits && self.writable() > 0 {
+            self.shared.sender.writer_waits = false;
+            self.shared.news.events.push_back(ConnectionEvent::Writable);
         }
     }
 
     /// Reports room in the send buffer to the application, if it is large enough.
     pub(super) fn report_writable(&mut self) {
-        if !self.sender.writer_waits {
+        if !self.shared.sender.writer_waits {
             return;
         }
         let (limit, writable) = (self.send_buffer(), self.writable());
         let worth = (limit / 3).min(WORTH_WRITING);
-        let worth = self.sender.unsent_limit.map_or(worth, |unsent| worth.min(unsent / 2));
-        let tells = || self.host.tells_writer(self.send_memory(), limit, writable, worth);
+        let worth = self.shared.sender.unsent_limit.map_or(worth, |unsent| worth.min(unsent / 2));
+        let tells = || self.shared.host.tells_writer(self.send_memory(), limit, writable, worth);
         if writable > 0 && self.unsent_room_is_worth_writing() && tells() {
-            self.sender.writer_waits = false;
-            self.news.events.push_back(ConnectionEvent::Writable);
+            self.shared.sender.writer_waits = false;
+            self.shared.news.events.push_back(ConnectionEvent::Writable);
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn written(&self) -> Written {
+        Written {
+            una: self.sender.map.first_unacked(),
+            end: self.sender.map.written_end(),
+            unassigned: self.sender.map.unassigned_bytes(),
+            mptcp: self.is_mptcp(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The end of a connection: DATA_FIN (RFC 8684 §3.3.3), FIN, fast close, abort.
 
 use super::handshake::Mode;
-use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds};
+use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds, Shared};
 use crate::paths::subflow::{Join, Subflow};
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::State;
@@ -115,9 +115,9 @@ impl Lifecycle {
 impl Connection {
     /// Closes our direction after all written data was sent. The peer's direction continues.
     pub fn close(&mut self, now: Instant) {
-        self.life.abandon();
-        if self.life.data_fin == DataFin::NotRequested {
-            self.life.data_fin = DataFin::Requested;
+        self.shared.life.abandon();
+        if self.shared.life.data_fin == DataFin::NotRequested {
+            self.shared.life.data_fin = DataFin::Requested;
             if !self.is_mptcp() {
                 for subflow in self.subflows.iter_mut() {
                     // The FIN follows the stream's tail, which waits for nothing. A DATA_FIN ends no subflow, so with
@@ -140,25 +140,25 @@ impl Connection {
     //= CLOSE cannot continue to read data from the connection"
     //= tests: leaving::data_that_nobody_reads_any_more_is_answered_by_a_reset
     pub fn leave(&mut self, now: Instant) {
-        self.life.left_at.get_or_insert(now);
-        if self.receiver.ready_bytes() > 0 {
+        self.shared.life.left_at.get_or_insert(now);
+        if self.shared.receiver.ready_bytes() > 0 {
             return self.abort(now);
         }
-        self.life.progress_at = now;
+        self.shared.life.progress_at = now;
         self.close(now);
     }
 
     /// Aborts the connection if this segment brought data for an application that has left.
     #[inline]
     pub(super) fn follow_leaving(&mut self, now: Instant, segment: &Segment) {
-        if self.life.left_at.is_some() {
+        if self.shared.life.left_at.is_some() {
             self.refuse_unread(now, segment);
         }
     }
 
     #[cold]
     fn refuse_unread(&mut self, now: Instant, segment: &Segment) {
-        if self.life.error().is_some() || self.receiver.ready_bytes() == 0 {
+        if self.shared.life.error().is_some() || self.shared.receiver.ready_bytes() == 0 {
             return;
         }
         if self.is_mptcp() {
@@ -166,10 +166,10 @@ impl Connection {
         }
         // The peer believes a reset with the number that it has named itself, whatever else it has not received (RFC
         // 5961 §3.2).
-        self.control.push_back(segment.resetting_answer());
+        self.shared.control.push_back(segment.resetting_answer());
         self.abort_subflows();
-        self.fail(now, ConnectionError::Aborted);
-        self.life.abandon();
+        self.shared.fail(now, ConnectionError::Aborted);
+        self.shared.life.abandon();
     }
 
     /// Ends the connection at once and tells the peer, with fast close or resets.
@@ -177,21 +177,21 @@ impl Connection {
     //= containing the key of Host B"
     //= tests: fastclose::it_carries_the_receivers_key_and_ends_all_subflows
     pub fn abort(&mut self, now: Instant) {
-        let key = self.mode.keys().map(|keys| keys.remote);
+        let key = self.shared.mode.keys().map(|keys| keys.remote);
         for subflow in self.subflows.established_mut() {
             let mut reset = subflow.tcp.reset_segment(now);
             if let Some(receiver) = key {
                 reset.options.mptcp.push(MptcpOption::FastClose { receiver });
             }
-            self.control.push_back(reset);
+            self.shared.control.push_back(reset);
         }
         self.abort_subflows();
-        self.fail(now, ConnectionError::Aborted);
-        self.life.abandon();
+        self.shared.fail(now, ConnectionError::Aborted);
+        self.shared.life.abandon();
     }
 
     pub(super) fn abort_subflows(&mut self) {
-        self.addresses.stop_repeating();
+        self.shared.addresses.stop_repeating();
         for subflow in self.subflows.iter_mut() {
             subflow.tcp.abort();
         }
@@ -199,17 +199,17 @@ impl Connection {
 
     /// After assigning: sends the end of the stream if it is requested and no data is unassigned.
     pub(super) fn after_assigning(&mut self, now: Instant) {
-        if self.life.data_fin != DataFin::Requested
-            || self.sender.map.unassigned_bytes() > 0
-            || !self.life.is_connected()
+        if self.shared.life.data_fin != DataFin::Requested
+            || self.shared.sender.map.unassigned_bytes() > 0
+            || !self.shared.life.is_connected()
         {
             return;
         }
-        match self.mode {
+        match self.shared.mode {
             Mode::Agreed(_) | Mode::Confirmed(_) => self.send_data_fin(now),
             Mode::Plain => {
                 self.close_subflows(now);
-                self.life.data_fin = DataFin::Acked;
+                self.shared.life.data_fin = DataFin::Acked;
             }
             Mode::Negotiating { .. } => {}
         }
@@ -217,17 +217,17 @@ impl Connection {
 
     /// Sends the DATA_FIN on every subflow that can carry it, and plans to repeat it after a timeout.
     pub(super) fn send_data_fin(&mut self, now: Instant) {
-        if self.life.data_fin == DataFin::Requested && self.sender.map.assigned_bytes() == 0 {
-            self.life.progress_at = now;
+        if self.shared.life.data_fin == DataFin::Requested && self.shared.sender.map.assigned_bytes() == 0 {
+            self.shared.life.progress_at = now;
         }
-        if !self.fast_detection() {
+        if !self.shared.fast_detection() {
             // A subflow that has not joined by now never will.
             for subflow in self.subflows.iter_mut().filter(|s| s.tcp.state() == State::SynSent) {
                 subflow.tcp.abort();
                 subflow.health.end();
             }
         }
-        let times = if let DataFin::Sent { times, .. } = self.life.data_fin { times } else { 0 };
+        let times = if let DataFin::Sent { times, .. } = self.shared.life.data_fin { times } else { 0 };
         let mut rto = FIRST_DATA_FIN_WAIT;
         for subflow in self.subflows.usable_mut() {
             subflow.send_data_fin = true;
@@ -236,18 +236,18 @@ impl Connection {
         }
         // The wait doubles each time, as for data. The subflows' own timeouts do not double, because a DATA_FIN is not
         // in flight on any of them.
-        let wait = rto.saturating_mul(1 << times.min(16)).min(self.config.tcp.max_rto.max(rto));
-        self.life.data_fin = DataFin::Sent { again: now + wait, times: times + 1 };
+        let wait = rto.saturating_mul(1 << times.min(16)).min(self.shared.config.tcp.max_rto.max(rto));
+        self.shared.life.data_fin = DataFin::Sent { again: now + wait, times: times + 1 };
     }
 
     /// Takes the position of a DATA_FIN in the peer's stream, which is the last octet of its mapping.
     #[cold]
     pub(super) fn take_data_fin(&mut self, id: SubflowId, mapping: Mapping) {
-        let Some(keys) = self.mode.keys() else { return };
-        if !self.receiver.take_data_fin(&keys, mapping) {
+        let Some(keys) = self.shared.mode.keys() else { return };
+        if !self.shared.receiver.take_data_fin(&keys, mapping) {
             return;
         }
-        self.report_end();
+        self.shared.report_end();
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.tcp.ack_now();
         }
@@ -256,33 +256,33 @@ impl Connection {
     /// Handles plain TCP's FIN: the stream ends where the subflow's sequence does. If bytes before it are missing
     /// nevertheless, the stream cannot be completed, and the subflow is reset.
     pub(super) fn end_plain_stream(&mut self, now: Instant, id: SubflowId) {
-        if self.receiver.complete() {
+        if self.shared.receiver.complete() {
             return;
         }
         let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.tcp.fin_arrived()) else { return };
         let end = DataSeq(subflow.tcp.bytes_before_fin());
-        if self.receiver.next() != end || self.receiver.has_end() {
+        if self.shared.receiver.next() != end || self.shared.receiver.has_end() {
             return self.reset_subflow(now, id, &[]);
         }
-        self.receiver.end_here();
-        self.report_end();
+        self.shared.receiver.end_here();
+        self.shared.report_end();
     }
 
     //= RFC 8684 §3.5: "Host B answers on the same subflow with a TCP RST and tears down all subflows also through
     //= sending TCP RST signals"
     //= tests: fastclose::on_an_acknowledgement_it_is_answered_by_resets, fastclose::a_wrong_key_is_ignored
     pub(super) fn take_fast_close(&mut self, now: Instant, receiver: Key) {
-        let Some(keys) = self.mode.keys() else { return };
+        let Some(keys) = self.shared.mode.keys() else { return };
         if receiver != keys.local {
             return;
         }
         for subflow in self.subflows.established_mut() {
             let mut reset = subflow.tcp.reset_segment(now);
             reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::Unspecified });
-            self.control.push_back(reset);
+            self.shared.control.push_back(reset);
         }
         self.abort_subflows();
-        self.fail(now, ConnectionError::Reset);
+        self.shared.fail(now, ConnectionError::Reset);
     }
 
     /// Whether this SYN opens a new connection between a subflow's addresses. A subflow in TIME-WAIT ends then.
@@ -314,19 +314,19 @@ impl Connection {
         //= RFC 8684 §3.3.3: "a host MUST NOT close all functioning subflows unless it is safe to do so, i.e., until all outstanding
         //= data has been DATA_ACKed or until the segment with the DATA_FIN flag set is the only outstanding segment"
         //= tests: close::a_half_closed_connection_still_carries_the_other_direction, close::a_data_fin_that_overtakes_data_waits_for_it
-        if self.is_mptcp() && self.is_over() {
+        if self.is_mptcp() && self.shared.is_over() {
             self.close_subflows(now);
         }
-        if self.life.phase != Phase::Connected {
+        if self.shared.life.phase != Phase::Connected {
             return;
         }
-        if self.is_mptcp() && !self.is_over() {
+        if self.is_mptcp() && !self.shared.is_over() {
             return self.forget_ended_subflows(now);
         }
         if self.subflows.iter().all(Subflow::has_ended) {
-            self.life.phase = Phase::Closed;
-            self.news.events.push_back(ConnectionEvent::Closed);
-            self.news.record(now, Kinds::CONNECTION, || Happening::Closed);
+            self.shared.life.phase = Phase::Closed;
+            self.shared.news.events.push_back(ConnectionEvent::Closed);
+            self.shared.news.record(now, Kinds::CONNECTION, || Happening::Closed);
         }
     }
 
@@ -338,7 +338,7 @@ impl Connection {
             if self.subflows.get(id).is_some_and(|s| s.has_ended() && !s.health.is_down()) {
                 self.end_subflow(now, id);
                 if self.is_orphaned() {
-                    self.joins.after_loss(now);
+                    self.shared.joins.after_loss(now);
                 }
             }
         }
@@ -349,7 +349,7 @@ impl Connection {
     //= RFC 8684 §3.3.3: "a FIN in MPTCP only affects the subflow on which it is sent"
     //= tests: close::the_end_of_one_subflow_is_not_the_end_of_the_stream
     pub(super) fn follow_subflow_fin(&mut self, now: Instant, id: SubflowId) {
-        if self.is_over() || self.receiver.complete() {
+        if self.shared.is_over() || self.shared.receiver.complete() {
             return;
         }
         if self.subflows.get_mut(id).is_some_and(|s| s.mappings.has_waiting()) {
@@ -357,17 +357,17 @@ impl Connection {
             return self.refuse_subflow(now, id, ResetReason::Middlebox);
         }
         let others = self.subflows.iter().any(|s| s.id != id && s.usable());
-        if others || self.sender.map.assigned_bytes() + self.sender.map.unassigned_bytes() == 0 {
+        if others || self.shared.sender.map.assigned_bytes() + self.shared.sender.map.unassigned_bytes() == 0 {
             self.retire_subflow(now, id);
         }
-        self.life.note_answer(now);
+        self.shared.life.note_answer(now);
     }
 
     /// Ends our direction of a subflow. Data that it has not sent yet goes to others.
     pub(super) fn retire_subflow(&mut self, now: Instant, id: SubflowId) {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         for range in subflow.tcp.take_unsent() {
-            self.sender.map.withdraw(range, id);
+            self.shared.sender.map.withdraw(range, id);
         }
         subflow.tcp.close(now);
     }
@@ -378,7 +378,7 @@ impl Connection {
     //= acknowledged, the MPTCP connection is treated as closed only after a timeout"
     //= tests: close::without_a_data_fin_the_connection_ends_only_after_a_timeout
     pub(super) fn is_orphaned(&self) -> bool {
-        self.is_mptcp() && !self.is_over() && self.subflows.iter().all(|s| !s.usable())
+        self.is_mptcp() && !self.shared.is_over() && self.subflows.iter().all(|s| !s.usable())
     }
 
     /// Ends our direction on every subflow; one that is still in its handshake is no longer needed.
@@ -387,11 +387,11 @@ impl Connection {
     //= tests: close::either_side_first_or_both_at_once
     #[cold]
     fn close_subflows(&mut self, now: Instant) {
-        self.addresses.stop_repeating();
+        self.shared.addresses.stop_repeating();
         for subflow in self.subflows.iter_mut() {
             if subflow.tcp.can_send() {
                 // The end has as much time as data has.
-                self.life.progress_at = now;
+                self.shared.life.progress_at = now;
             }
             if subflow.join != Join::Initial && !subflow.tcp.is_established() {
                 subflow.tcp.abort();
@@ -400,6 +400,46 @@ impl Connection {
         }
     }
 
+    /// Whether some subflow's FIN, ours or the peer's, is still awaited.
+    pub(super) fn is_closing(&self) -> bool {
+        let over = self.shared.is_over();
+        self.subflows.iter().any(|s| s.tcp.fin_outstanding() || (over && s.tcp.awaits_fin()))
+    }
+
+    /// Gives the connection up after `close_timeout` without an answer: it fails, or it closes if only the peer's part
+    /// of the closing is missing.
+    pub(super) fn give_up(&mut self, now: Instant) {
+        let over = self.shared.is_over();
+        for subflow in self.subflows.iter_mut().filter(|s| s.tcp.is_established() && !s.tcp.in_time_wait()) {
+            // If the peer is alive after all, it need not wait for a timeout of its own.
+            self.shared.control.push_back(subflow.tcp.reset_segment(now));
+        }
+        self.abort_subflows();
+        if over {
+            self.follow_close(now);
+        } else {
+            self.shared.fail(now, ConnectionError::AllPathsDead);
+        }
+    }
+
+    /// Ends the connection if no subflow is left. But while neither direction has ended, others may still join for
+    /// `close_timeout`.
+    //= RFC 8684 §3.5: "MPTCP's connection will stay alive at the data level, in order to permit break-before-make
+    //= handover between subflows"
+    //= tests: close::a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_while
+    pub(super) fn fail_if_alone(&mut self, now: Instant, error: ConnectionError) {
+        let any = self.subflows.iter().any(|s| !s.tcp.is_closed());
+        if !any && self.shared.is_settled() && self.is_mptcp() && !self.shared.has_an_end() {
+            return;
+        }
+        if any {
+            return;
+        }
+        if self.shared.is_over() { self.follow_close(now) } else { self.shared.fail(now, error) }
+    }
+}
+
+impl Shared {
     /// Whether one of the directions was closed.
     pub(super) fn has_an_end(&self) -> bool {
         self.life.data_fin != DataFin::NotRequested || self.receiver.has_end()
@@ -411,47 +451,9 @@ impl Connection {
         self.life.data_fin == DataFin::Acked && sent && self.receiver.complete()
     }
 
-    /// Whether some subflow's FIN, ours or the peer's, is still awaited.
-    pub(super) fn is_closing(&self) -> bool {
-        let over = self.is_over();
-        self.subflows.iter().any(|s| s.tcp.fin_outstanding() || (over && s.tcp.awaits_fin()))
-    }
-
-    /// Gives the connection up after `close_timeout` without an answer: it fails, or it closes if only the peer's part
-    /// of the closing is missing.
-    pub(super) fn give_up(&mut self, now: Instant) {
-        let over = self.is_over();
-        for subflow in self.subflows.iter_mut().filter(|s| s.tcp.is_established() && !s.tcp.in_time_wait()) {
-            // If the peer is alive after all, it need not wait for a timeout of its own.
-            self.control.push_back(subflow.tcp.reset_segment(now));
-        }
-        self.abort_subflows();
-        if over {
-            self.follow_close(now);
-        } else {
-            self.fail(now, ConnectionError::AllPathsDead);
-        }
-    }
-
     /// Position after our last byte, which the DATA_FIN takes.
     pub(super) fn end_position(&self) -> DataSeq {
         self.sender.map.written_end()
-    }
-
-    /// Ends the connection if no subflow is left. But while neither direction has ended, others may still join for
-    /// `close_timeout`.
-    //= RFC 8684 §3.5: "MPTCP's connection will stay alive at the data level, in order to permit break-before-make
-    //= handover between subflows"
-    //= tests: close::a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_while
-    pub(super) fn fail_if_alone(&mut self, now: Instant, error: ConnectionError) {
-        let any = self.subflows.iter().any(|s| !s.tcp.is_closed());
-        if !any && self.is_settled() && self.is_mptcp() && !self.has_an_end() {
-            return;
-        }
-        if any {
-            return;
-        }
-        if self.is_over() { self.follow_close(now) } else { self.fail(now, error) }
     }
 
     #[cold]

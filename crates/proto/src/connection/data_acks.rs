@@ -15,7 +15,7 @@ impl Connection {
     /// acknowledges too, at `at` or at once, if its DATA_ACK arrives so much sooner that it is worth a segment.
     #[inline]
     pub(super) fn acknowledge_sooner(&mut self, now: Instant, id: SubflowId, at: Option<Instant>) {
-        if self.config.share_data_acks
+        if self.shared.config.share_data_acks
             && self.subflows.get(id).is_some_and(|s| s.tcp.shares_data_acks())
             && let Some(sooner) = self.sooner_back(now, id)
             && let Some(subflow) = self.subflows.get_mut(sooner)
@@ -33,9 +33,9 @@ impl Connection {
         let known = self.subflows.usable().filter(is_used).filter_map(|s| Some((s.tcp.rtt().min()?, s)));
         let (shortest, subflow) = known.min_by_key(|(rtt, _)| *rtt)?;
         let gain = Duration::from_nanos(rtt.as_nanos().saturating_sub(shortest.as_nanos()) / 2);
-        let is_news = subflow.told < self.receiver.next();
+        let is_news = subflow.told < self.shared.receiver.next();
         // Without SACK a sender may take several acknowledgements without new data for the sign of a loss.
         let is_safe = subflow.tcp.sack() || subflow.tcp.owes_ack();
-        (is_news && is_safe && self.receiver.window.is_worth_a_segment(gain)).then_some(subflow.id)
+        (is_news && is_safe && self.shared.receiver.window.is_worth_a_segment(gain)).then_some(subflow.id)
     }
 }

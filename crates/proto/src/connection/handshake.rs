@@ -1,7 +1,7 @@
 //! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP if the peer has no Multipath TCP.
 
 use super::close::{DataFin, Phase};
-use super::{Connection, ConnectionEvent, Happening, Kinds, Role};
+use super::{Connection, ConnectionEvent, Happening, Kinds, Role, Shared};
 use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
 use crate::scheduler::Event;
@@ -150,7 +150,7 @@ impl Connection {
 
     /// The token by which the peer's joins name this connection.
     pub(crate) fn local_token(&self) -> Option<Token> {
-        match self.mode {
+        match self.shared.mode {
             Mode::Negotiating { local } => Some(crypto::token(local)),
             Mode::Agreed(keys) | Mode::Confirmed(keys) => Some(crypto::token(keys.local)),
             Mode::Plain => None,
@@ -167,7 +167,7 @@ impl Connection {
         acceptable: u64,
     ) -> HandshakeStep {
         let Some(subflow) = self.subflows.get(id) else { return REFUSED };
-        let settled = subflow.has_joined() || (subflow.join == Join::Initial && self.is_settled());
+        let settled = subflow.has_joined() || (subflow.join == Join::Initial && self.shared.is_settled());
         if settled && segment.options.mptcp.is_empty() {
             return HandshakeStep::GoOn;
         }
@@ -195,7 +195,7 @@ impl Connection {
         }
         if crossing {
             // Both sides opened at once, for which MP_CAPABLE has no form.
-            self.mode = Mode::Plain;
+            self.shared.mode = Mode::Plain;
         }
         let state = subflow.tcp.state();
         if self.is_answered_as_plain(id, segment) && self.fall_back(now, id).is_err() {
@@ -214,12 +214,12 @@ impl Connection {
     //= tests: middleboxes::options_stripped_on_a_syn_are_plain_tcp
     fn take_capable(&mut self, state: State, segment: &Segment) -> HandshakeStep {
         let found = capable(segment).copied();
-        match (self.mode, state, self.role) {
+        match (self.shared.mode, state, self.shared.role) {
             (Mode::Negotiating { local }, State::SynSent, Role::Client) => {
                 if !segment.flags.contains(Flags::SYN | Flags::ACK) {
                     return HandshakeStep::GoOn;
                 }
-                self.mode = match found {
+                self.shared.mode = match found {
                     //= RFC 8684 §3.1: "If a SYN contains an MP_CAPABLE option but the SYN/ACK does not, it is assumed that the
                     //= sender of the SYN/ACK is not multipath capable; thus, the MPTCP session MUST operate as a regular,
                     //= single-path TCP session"
@@ -229,7 +229,7 @@ impl Connection {
                     Some(MpCapable { content: CapableContent::SynAck { sender }, flags }) => {
                         //= RFC 8684 §3.1: "if either host requires the use of checksums, checksums MUST be used"
                         //= tests: checksums::they_are_used_if_either_side_asks
-                        self.checksum = self.config.checksum || flags.checksum_required;
+                        self.shared.checksum = self.shared.config.checksum || flags.checksum_required;
                         Mode::Agreed(Keys::new(local, sender, flags.no_join_to_initial_address))
                     }
                     _ => Mode::Plain,
@@ -242,7 +242,7 @@ impl Connection {
                 if self.misses_third(segment) {
                     return HandshakeStep::Ignore;
                 }
-                self.mode = match found {
+                self.shared.mode = match found {
                     Some(MpCapable { content: CapableContent::Ack { sender, receiver, .. }, flags })
                         //= RFC 8684 §3.1: "the host MUST stop using MPTCP and no longer include MPTCP options in future TCP
                         //= packets"
@@ -250,14 +250,16 @@ impl Connection {
                         if receiver == local =>
                     {
                         let keys = Keys::new(local, sender, flags.no_join_to_initial_address);
-                        self.addresses.announce_all(&keys);
+                        self.shared.addresses.announce_all(&keys);
                         Mode::Agreed(keys)
                     }
                     _ => Mode::Plain,
                 };
-                return self.map_first_data(found, segment);
+                return self.shared.map_first_data(found, segment);
             }
-            (Mode::Agreed(_) | Mode::Confirmed(_), _, Role::Server) => return self.map_first_data(found, segment),
+            (Mode::Agreed(_) | Mode::Confirmed(_), _, Role::Server) => {
+                return self.shared.map_first_data(found, segment);
+            }
             _ => {}
         }
         HandshakeStep::GoOn
@@ -274,6 +276,71 @@ impl Connection {
         signals && (!at_first || is_lone_data_fin(segment))
     }
 
+    /// Handles the end of a subflow's TCP handshake on our side.
+    #[cold]
+    pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
+        let (mptcp, first_window, nagle) =
+            (self.is_mptcp(), self.shared.receiver.window.first(), self.shared.config.nagle);
+        let more = if self.shared.receiver.peer_numbers_are_long { LONG_DATA_ACK } else { 0 };
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
+        subflow.tcp.reserve_options(if mptcp { DSS_BYTES } else { 0 });
+        subflow.tcp.reserve_more_options(more);
+        subflow.tcp.probe_at_least_every(None);
+        if let Join::AwaitFourthAck { .. } = subflow.join {
+            subflow.third_ack_again = Some(now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL));
+        }
+        let peer_window = subflow.tcp.peer_window();
+        subflow.window.limit = first_window;
+        subflow.tcp.set_nagle(nagle);
+        if subflow.join == Join::Initial && self.shared.life.phase == Phase::Connecting {
+            self.shared.life.phase = Phase::Connected;
+            self.shared.receiver.window.begin(now);
+            self.shared.life.progress_at = now;
+            self.shared.sender.peer.begin(peer_window);
+            self.shared.news.events.push_back(ConnectionEvent::Connected);
+            self.shared.news.record(now, Kinds::CONNECTION, || Happening::Established { multipath: mptcp });
+        }
+        self.raise_if_usable(now, id);
+    }
+
+    /// Tells the scheduler as soon as a subflow can carry data.
+    #[inline]
+    pub(super) fn raise_if_usable(&mut self, now: Instant, id: SubflowId) {
+        if self.subflows.get_mut(id).is_some_and(|s| s.usable() && s.health.open()) {
+            self.raise(now, id);
+        }
+    }
+
+    #[cold]
+    fn raise(&mut self, now: Instant, id: SubflowId) {
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
+        subflow.shown_health = PathHealth::Working;
+        if let DataFin::Sent { .. } = self.shared.life.data_fin {
+            // The DATA_FIN on other subflows may take a longer way.
+            subflow.send_data_fin = true;
+            subflow.tcp.signal();
+        }
+        self.shared.news.record(now, Kinds::CONNECTION, || Happening::SubflowUp(id));
+        self.tell(now, &Event::SubflowUp(id));
+    }
+
+    /// Notes the length of the data sequence number that came with data. Our DATA_ACKs have the same length, as in the
+    /// kernel: a peer whose numbers have 8 bytes may compare all of them, and one whose numbers have 4 bytes needs no
+    /// more.
+    pub(super) fn note_length_of(&mut self, number: DataNumber) {
+        let long = matches!(number, DataNumber::Long(_));
+        if long == self.shared.receiver.peer_numbers_are_long {
+            return;
+        }
+        self.shared.receiver.peer_numbers_are_long = long;
+        let more = if long { LONG_DATA_ACK } else { 0 };
+        for subflow in self.subflows.iter_mut().filter(|s| s.tcp.is_established()) {
+            subflow.tcp.reserve_more_options(more);
+        }
+    }
+}
+
+impl Shared {
     /// Maps data that comes with MP_CAPABLE to the start of the stream (RFC 8684 §3.1).
     //= RFC 8684 §3.1: "the data parameters in an MP_CAPABLE are semantically equivalent to those in a DSS option and
     //= can be used interchangeably"
@@ -342,68 +409,6 @@ impl Connection {
                 segment.options.mptcp.push(MptcpOption::Join(option));
             }
             _ => {}
-        }
-    }
-
-    /// Handles the end of a subflow's TCP handshake on our side.
-    #[cold]
-    pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
-        let (mptcp, first_window, nagle) = (self.is_mptcp(), self.receiver.window.first(), self.config.nagle);
-        let more = if self.receiver.peer_numbers_are_long { LONG_DATA_ACK } else { 0 };
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        subflow.tcp.reserve_options(if mptcp { DSS_BYTES } else { 0 });
-        subflow.tcp.reserve_more_options(more);
-        subflow.tcp.probe_at_least_every(None);
-        if let Join::AwaitFourthAck { .. } = subflow.join {
-            subflow.third_ack_again = Some(now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL));
-        }
-        let peer_window = subflow.tcp.peer_window();
-        subflow.window.limit = first_window;
-        subflow.tcp.set_nagle(nagle);
-        if subflow.join == Join::Initial && self.life.phase == Phase::Connecting {
-            self.life.phase = Phase::Connected;
-            self.receiver.window.begin(now);
-            self.life.progress_at = now;
-            self.sender.peer.begin(peer_window);
-            self.news.events.push_back(ConnectionEvent::Connected);
-            self.news.record(now, Kinds::CONNECTION, || Happening::Established { multipath: mptcp });
-        }
-        self.raise_if_usable(now, id);
-    }
-
-    /// Tells the scheduler as soon as a subflow can carry data.
-    #[inline]
-    pub(super) fn raise_if_usable(&mut self, now: Instant, id: SubflowId) {
-        if self.subflows.get_mut(id).is_some_and(|s| s.usable() && s.health.open()) {
-            self.raise(now, id);
-        }
-    }
-
-    #[cold]
-    fn raise(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        subflow.shown_health = PathHealth::Working;
-        if let DataFin::Sent { .. } = self.life.data_fin {
-            // The DATA_FIN on other subflows may take a longer way.
-            subflow.send_data_fin = true;
-            subflow.tcp.signal();
-        }
-        self.news.record(now, Kinds::CONNECTION, || Happening::SubflowUp(id));
-        self.tell(now, |_| Event::SubflowUp(id));
-    }
-
-    /// Notes the length of the data sequence number that came with data. Our DATA_ACKs have the same length, as in the
-    /// kernel: a peer whose numbers have 8 bytes may compare all of them, and one whose numbers have 4 bytes needs no
-    /// more.
-    pub(super) fn note_length_of(&mut self, number: DataNumber) {
-        let long = matches!(number, DataNumber::Long(_));
-        if long == self.receiver.peer_numbers_are_long {
-            return;
-        }
-        self.receiver.peer_numbers_are_long = long;
-        let more = if long { LONG_DATA_ACK } else { 0 };
-        for subflow in self.subflows.iter_mut().filter(|s| s.tcp.is_established()) {
-            subflow.tcp.reserve_more_options(more);
         }
     }
 

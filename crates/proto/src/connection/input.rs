@@ -1,7 +1,7 @@
 //! The way of an arriving segment through the connection.
 
 use super::handshake::HandshakeStep;
-use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds};
+use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds, Shared};
 use crate::receiver::mappings::MappingError;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{Arrival, Changes, Ended, Input, Peers, Verdict};
@@ -10,24 +10,24 @@ use pathweave_wire::mptcp::{Dss, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
 impl Connection {
-    /// Fills `self.paths` for the congestion controller: with all subflows if it is coupled, otherwise with subflow
+    /// Fills `self.shared.paths` for the congestion controller: with all subflows if it is coupled, otherwise with subflow
     /// `id` alone. Returns the index of `id` in it.
     pub(super) fn fill_paths(&mut self, id: SubflowId) -> usize {
-        self.paths.clear();
-        if !self.config.congestion.coupled() {
+        self.shared.paths.clear();
+        if !self.shared.config.congestion.coupled() {
             let own = self.subflows.get(id);
-            self.paths.reserve_exact(1);
-            self.paths.extend(own.map(|s| s.tcp.path_state()));
+            self.shared.paths.reserve_exact(1);
+            self.shared.paths.extend(own.map(|s| s.tcp.path_state()));
             return 0;
         }
         let mut own = 0;
         for subflow in self.subflows.iter() {
             if subflow.id == id {
-                own = self.paths.len();
+                own = self.shared.paths.len();
             } else if !subflow.usable() {
                 continue;
             }
-            self.paths.push(subflow.tcp.path_state());
+            self.shared.paths.push(subflow.tcp.path_state());
         }
         own
     }
@@ -43,10 +43,10 @@ impl Connection {
         no_memory: bool,
     ) -> bool {
         if self.subflows.get_mut(id).is_none_or(|s| s.tcp.is_closed()) {
-            self.refuse_segment(segment);
+            self.shared.refuse_segment(segment);
             return false;
         }
-        let acceptable = self.receiver.acceptable(self.is_mptcp());
+        let acceptable = self.shared.receiver.acceptable(self.is_mptcp());
         let of_capable;
         let dss = match self.take_handshake_options(now, id, segment, acceptable) {
             HandshakeStep::GoOn => segment.options.dss.as_ref(),
@@ -71,33 +71,33 @@ impl Connection {
             _ => dss,
         };
         let own = self.fill_paths(id);
-        let paths = core::mem::take(&mut self.paths);
-        let mut changes = self.changes.take().unwrap_or_default();
+        let paths = core::mem::take(&mut self.shared.paths);
+        let mut changes = self.shared.changes.take().unwrap_or_default();
         changes.clear();
         if let Some(subflow) = self.subflows.get_mut(id) {
             let peers = Peers { paths: &paths, own };
-            let (full, copies) = (self.receiver.is_full(), self.receiver.copies());
+            let (full, copies) = (self.shared.receiver.is_full(), self.shared.receiver.copies());
             let input = Input { segment, ecn, dss, full, copies, no_memory };
             subflow.tcp.handle_segment(now, input, acceptable, peers, &mut changes);
         }
-        self.paths = paths;
+        self.shared.paths = paths;
         if changes.ended == Some(Ended::Reset) {
             self.note_reset(id, segment);
         }
         if changes.verdict == Verdict::Refused {
-            self.refuse_segment(segment);
+            self.shared.refuse_segment(segment);
         }
         if changes.verdict == Verdict::Crossing
-            && self.challenges.allows(now)
+            && self.shared.challenges.allows(now)
             && let Some(subflow) = self.subflows.get_mut(id)
         {
-            self.control.extend(subflow.tcp.crossing_answer(now, self.receiver.window.of_syn()));
+            self.shared.control.extend(subflow.tcp.crossing_answer(now, self.shared.receiver.window.of_syn()));
         }
         //= RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should be sent in reply (unless the RST bit
         //= is set"
         //= tests: blind_attacks::an_old_empty_segment_is_answered_ten_times_in_five_seconds
         if (changes.verdict == Verdict::Challenged || changes.outdated)
-            && self.challenges.allows(now)
+            && self.shared.challenges.allows(now)
             && let Some(subflow) = self.subflows.get_mut(id)
         {
             subflow.tcp.ack_now();
@@ -144,10 +144,10 @@ impl Connection {
             // The new subflow adds to the send buffer.
             self.report_writable();
         }
-        self.changes = Some(changes);
-        self.host.begin_acknowledgement(id, self.config.scheduler.queues());
+        self.shared.changes = Some(changes);
+        self.shared.host.begin_acknowledgement(id, self.shared.config.scheduler.queues());
         self.schedule(now);
-        self.host.end_acknowledgement();
+        self.shared.host.end_acknowledgement();
         self.record_health(now);
         tells
     }
@@ -157,9 +157,9 @@ impl Connection {
     /// there is an answer.
     #[cold]
     fn tell_that_there_is_no_room(&mut self, now: Instant, id: SubflowId) -> bool {
-        let tells = self.challenges.allows(now);
+        let tells = self.shared.challenges.allows(now);
         if tells && let Some(subflow) = self.subflows.get_mut(id) {
-            self.receiver.close();
+            self.shared.receiver.close();
             subflow.tcp.ack_now();
         }
         tells
@@ -168,7 +168,7 @@ impl Connection {
     /// Announces the window again once there is memory, if the peer was told that there is none.
     #[cold]
     pub(crate) fn tell_of_room(&mut self) {
-        if self.receiver.reopen() {
+        if self.shared.receiver.reopen() {
             self.subflows.established_mut().for_each(|s| s.tcp.ack_now());
         }
     }
@@ -185,7 +185,7 @@ impl Connection {
     ) -> Result<(), MappingError> {
         if !self.is_mptcp() {
             let fin = segment.flags.contains(Flags::FIN);
-            return dss.map_or(Ok(()), |dss| self.check_signal_of_plain(dss, fin));
+            return dss.map_or(Ok(()), |dss| self.shared.check_signal_of_plain(dss, fin));
         }
         match dss {
             Some(dss) => self.take_data_signal(now, id, dss, segment.sequence_len() == 0)?,
@@ -210,7 +210,7 @@ impl Connection {
 
     /// Takes the DSS option. `empty`: the segment has neither data nor a FIN.
     fn take_data_signal(&mut self, now: Instant, id: SubflowId, dss: &Dss, empty: bool) -> Result<(), MappingError> {
-        self.confirm();
+        self.shared.confirm();
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.data_signal_seen = true;
         }
@@ -228,19 +228,19 @@ impl Connection {
         //= RFC 8684 §3.3: "If a checksum is not present when its use has been negotiated, the receiver MUST close the subflow with
         //= a RST, as it is considered broken"
         //= tests: checksums::one_that_is_there_or_missing_against_the_negotiation_is_a_reset
-        if mapping.checksum.is_some() != self.checksum {
+        if mapping.checksum.is_some() != self.shared.checksum {
             //= RFC 8684 §3.3: "this RST SHOULD be accompanied by an MP_TCPRST option (Section 3.6) with the reason code for an
             //= "MPTCP- specific error""
             //= tests: checksums::one_that_is_there_or_missing_against_the_negotiation_is_a_reset
             return Err(MappingError::Reset(ResetReason::MptcpError));
         }
-        if dss.data_fin && (mapping.len == 1 || !self.checksum) {
-            self.verify_data_fin(mapping)?;
+        if dss.data_fin && (mapping.len == 1 || !self.shared.checksum) {
+            self.shared.verify_data_fin(mapping)?;
             self.take_data_fin(id, mapping);
         }
         let waits = self.subflows.get_mut(id).is_some_and(|s| s.mappings.has_waiting());
         if waits {
-            let before = self.receiver.next();
+            let before = self.shared.receiver.next();
             let result = self.learn_late(now, id, mapping, dss.data_fin);
             self.note_data_fin(id);
             result?;
@@ -252,9 +252,13 @@ impl Connection {
     #[cold]
     fn take_signal(&mut self, now: Instant, subflow: SubflowId, option: &MptcpOption) -> Result<(), MappingError> {
         match *option {
-            MptcpOption::AddAddress { id, address, port, hmac } => self.take_address(now, id, address, port, hmac),
-            MptcpOption::RemoveAddress { ids } if self.config.accept_removals => self.take_removal(now, ids.as_slice()),
-            MptcpOption::Priority { backup } if self.config.accept_priorities => {
+            MptcpOption::AddAddress { id, address, port, hmac } => {
+                self.shared.take_address(now, id, address, port, hmac)
+            }
+            MptcpOption::RemoveAddress { ids } if self.shared.config.accept_removals => {
+                self.take_removal(now, ids.as_slice())
+            }
+            MptcpOption::Priority { backup } if self.shared.config.accept_priorities => {
                 if let Some(subflow) = self.subflows.get_mut(subflow) {
                     subflow.backup = backup;
                 }
@@ -270,7 +274,7 @@ impl Connection {
         if changes.arrived.is_empty() {
             return Ok(());
         }
-        let before = self.receiver.next();
+        let before = self.shared.receiver.next();
         let mut first = 0;
         let mut result = Ok(());
         for arrival in &mut changes.arrived {
@@ -288,15 +292,19 @@ impl Connection {
         }
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.first_bytes += first;
-            if self.receiver.next().since(before) > first {
+            if self.shared.receiver.next().since(before) > first {
                 subflow.tcp.fills_hole_of_stream();
                 // At the end of this instant, because a reader may enlarge the window until then.
                 self.acknowledge_sooner(now, id, Some(now));
             }
         }
         if first > 0 {
-            let next = self.receiver.next();
-            self.news.record(now, Kinds::SEGMENTS, || Happening::Received { subflow: id, new_bytes: first, next });
+            let next = self.shared.receiver.next();
+            self.shared.news.record(now, Kinds::SEGMENTS, || Happening::Received {
+                subflow: id,
+                new_bytes: first,
+                next,
+            });
         }
         self.report_data(before);
         result
@@ -304,19 +312,19 @@ impl Connection {
 
     /// Takes the data of a segment. Returns the number of new bytes.
     fn take_arrival(&mut self, now: Instant, id: SubflowId, arrival: &mut Arrival) -> Result<u64, MappingError> {
-        let Some(keys) = self.mode.keys() else {
+        let Some(keys) = self.shared.mode.keys() else {
             if let Some(mapping) = arrival.mapping {
                 // The data was held back, before the fallback, for missing data in front of it.
-                self.check_mapping_of_plain(mapping)?;
+                self.shared.check_mapping_of_plain(mapping)?;
             }
-            return self.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload));
+            return self.shared.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload));
         };
         if let Some(mapping) = &arrival.mapping {
             self.note_length_of(mapping.dsn);
         }
         let Some(subflow) = self.subflows.get(id) else { return Ok(0) };
-        match self.receiver.place(&keys, self.checksum, &subflow.mappings, arrival) {
-            Some(at) => Ok(self.insert_data(at, core::mem::take(&mut arrival.payload))),
+        match self.shared.receiver.place(&keys, self.shared.checksum, &subflow.mappings, arrival) {
+            Some(at) => Ok(self.shared.insert_data(at, core::mem::take(&mut arrival.payload))),
             None => self.take_mapped(now, id, arrival),
         }
     }
@@ -324,42 +332,25 @@ impl Connection {
     /// Takes data whose mapping does not cover exactly its segment. Returns the number of new bytes.
     #[inline(never)]
     fn take_mapped(&mut self, now: Instant, id: SubflowId, arrival: &mut Arrival) -> Result<u64, MappingError> {
-        let Some(keys) = self.mode.keys() else { return Ok(0) };
+        let Some(keys) = self.shared.mode.keys() else { return Ok(0) };
         let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
-        self.receiver.learn(&keys, &mut subflow.mappings, arrival);
+        self.shared.receiver.learn(&keys, &mut subflow.mappings, arrival);
         let unmapped = !subflow.mappings.failed && !subflow.mappings.covers(arrival.ssn);
         if unmapped && self.may_fall_back(id, arrival.ssn) {
             self.fall_back(now, id)?;
-            return self.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload));
+            return self.shared.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload));
         }
         let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
         let mappings = &mut subflow.mappings;
-        let result = self.receiver.take_mapped(now, &keys, self.checksum, mappings, arrival);
+        let result = self.shared.receiver.take_mapped(now, &keys, self.shared.checksum, mappings, arrival);
         self.note_data_fin(id);
         result
     }
 
     /// Takes a mapping on a segment without new data. Data that arrived earlier may wait for it.
     fn learn_late(&mut self, now: Instant, id: SubflowId, option: Mapping, fin: bool) -> Result<u64, MappingError> {
-        let (Some(keys), Some(subflow)) = (self.mode.keys(), self.subflows.get_mut(id)) else { return Ok(0) };
-        self.receiver.learn_late(now, &keys, self.checksum, &mut subflow.mappings, (option, fin))
-    }
-
-    /// Takes data of plain TCP, which must continue where the stream ends so far. Any other data, such as data that
-    /// came out of order before the fallback, would be misplaced. No data follows a stream's end, because the
-    /// application may know of the end.
-    fn insert_plain(&mut self, ssn: u64, payload: Payload) -> Result<u64, MappingError> {
-        let at = DataSeq(ssn - 1);
-        if at != self.receiver.next() || self.receiver.complete() {
-            return Err(MappingError::Reset(ResetReason::Middlebox));
-        }
-        Ok(self.insert_data(at, payload))
-    }
-
-    /// Puts data into its place in the stream; returns the number of new bytes.
-    pub(super) fn insert_data(&mut self, at: DataSeq, payload: Payload) -> u64 {
-        let mptcp = self.is_mptcp();
-        self.receiver.insert(at, payload, mptcp)
+        let (Some(keys), Some(subflow)) = (self.shared.mode.keys(), self.subflows.get_mut(id)) else { return Ok(0) };
+        self.shared.receiver.learn_late(now, &keys, self.shared.checksum, &mut subflow.mappings, (option, fin))
     }
 
     /// Acknowledges at once if a DATA_FIN that came with data was taken.
@@ -368,7 +359,7 @@ impl Connection {
             && subflow.mappings.take_data_fin()
         {
             subflow.tcp.ack_now();
-            self.report_end();
+            self.shared.report_end();
         }
     }
 
@@ -376,25 +367,17 @@ impl Connection {
     pub(super) fn report_data(&mut self, before: DataSeq) {
         // One event reports all data that has come since: the application may not have polled yet, and a peer may send
         // segments of one byte.
-        if self.receiver.next() > before && self.news.events.back() != Some(&ConnectionEvent::Readable) {
-            self.news.events.push_back(ConnectionEvent::Readable);
+        if self.shared.receiver.next() > before && self.shared.news.events.back() != Some(&ConnectionEvent::Readable) {
+            self.shared.news.events.push_back(ConnectionEvent::Readable);
         }
-        self.report_end();
+        self.shared.report_end();
     }
 
     /// Opens the subflow's window for the arrived data, and decides when it is acknowledged.
     fn decide_ack(&mut self, now: Instant, id: SubflowId) {
         let mptcp = self.is_mptcp();
         let Some(subflow) = self.subflows.get_mut(id) else { return };
-        self.receiver.decide_ack(now, &mut subflow.tcp, &mut subflow.window, mptcp);
-    }
-
-    /// Answers a segment of a subflow that is over with a reset (RFC 9293 §3.10.7.1), because the peer does not know.
-    #[cold]
-    pub(super) fn refuse_segment(&mut self, segment: &Segment) {
-        if !segment.flags.contains(Flags::RST) {
-            self.control.push_back(segment.resetting_answer());
-        }
+        self.shared.receiver.decide_ack(now, &mut subflow.tcp, &mut subflow.window, mptcp);
     }
 
     /// Resets a subflow because of a violation and tells the peer the reason.
@@ -413,7 +396,7 @@ impl Connection {
         let mut reset = subflow.tcp.reset_segment(now);
         reset.options.mptcp.extend_from_slice(options);
         subflow.tcp.abort();
-        self.control.push_back(reset);
+        self.shared.control.push_back(reset);
         self.lose_subflow(now, id);
         self.fail_if_alone(now, ConnectionError::Reset);
     }
@@ -430,7 +413,34 @@ impl Connection {
         if let Some(subflow) = self.subflows.get(id)
             && reset.options.mptcp.iter().any(for_good)
         {
-            self.joins.close_path(subflow.tcp.local.ip(), subflow.tcp.remote);
+            self.shared.joins.close_path(subflow.tcp.local.ip(), subflow.tcp.remote);
+        }
+    }
+}
+
+impl Shared {
+    /// Takes data of plain TCP, which must continue where the stream ends so far. Any other data, such as data that
+    /// came out of order before the fallback, would be misplaced. No data follows a stream's end, because the
+    /// application may know of the end.
+    fn insert_plain(&mut self, ssn: u64, payload: Payload) -> Result<u64, MappingError> {
+        let at = DataSeq(ssn - 1);
+        if at != self.receiver.next() || self.receiver.complete() {
+            return Err(MappingError::Reset(ResetReason::Middlebox));
+        }
+        Ok(self.insert_data(at, payload))
+    }
+
+    /// Puts data into its place in the stream; returns the number of new bytes.
+    pub(super) fn insert_data(&mut self, at: DataSeq, payload: Payload) -> u64 {
+        let mptcp = self.is_mptcp();
+        self.receiver.insert(at, payload, mptcp)
+    }
+
+    /// Answers a segment of a subflow that is over with a reset (RFC 9293 §3.10.7.1), because the peer does not know.
+    #[cold]
+    pub(super) fn refuse_segment(&mut self, segment: &Segment) {
+        if !segment.flags.contains(Flags::RST) {
+            self.control.push_back(segment.resetting_answer());
         }
     }
 

@@ -291,7 +291,7 @@ impl News {
 impl Connection {
     /// Records these kinds from now on, for [`Connection::poll_observation`].
     pub(crate) fn observe(&mut self, kinds: Kinds) {
-        self.news.kinds = kinds;
+        self.shared.news.kinds = kinds;
         for subflow in self.subflows.iter_mut() {
             subflow.shown_health = subflow.health.shown();
         }
@@ -300,18 +300,18 @@ impl Connection {
     /// Whether there are events or observations to poll.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
-        !self.news.events.is_empty() || !self.news.observations.is_empty()
+        !self.shared.news.events.is_empty() || !self.shared.news.observations.is_empty()
     }
 
     /// The next recorded observation, oldest first.
     pub(crate) fn poll_observation(&mut self) -> Option<Observation> {
-        self.news.observations.pop_front()
+        self.shared.news.observations.pop_front()
     }
 
     /// Records each change of the connection's judgement of a path since the last call.
     #[inline]
     pub(super) fn record_health(&mut self, now: Instant) {
-        if self.news.wants(Kinds::CONNECTION) {
+        if self.shared.news.wants(Kinds::CONNECTION) {
             self.record_changes_of_health(now);
         }
     }
@@ -327,7 +327,7 @@ impl Connection {
                 && before != PathHealth::Opening
             {
                 let subflow = subflow.id;
-                self.news.record(now, Kinds::CONNECTION, || Happening::SubflowHealth { subflow, health });
+                self.shared.news.record(now, Kinds::CONNECTION, || Happening::SubflowHealth { subflow, health });
             }
         }
     }

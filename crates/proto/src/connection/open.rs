@@ -5,7 +5,7 @@ use super::fallback::Fallback;
 use super::handshake::{Mode, capable};
 use super::observation::News;
 use super::schedule::Scheduling;
-use super::{Connection, ConnectionCounters, Role};
+use super::{Connection, ConnectionCounters, Role, Shared};
 use crate::config::ConnectionConfig;
 use crate::host::ConnectionHost;
 use crate::parameter::ParameterError;
@@ -44,12 +44,11 @@ impl Connection {
         let segments = config.tcp.segments(mtu, addresses.initial_local().is_ipv4());
         let window = ReceiveWindow::new(config.receive_buffer, config.mptcp, &config.host, segments);
         let receiver = Receiver::new(window, config.tcp.packet_memory);
-        Ok(Connection {
+        let shared = Shared {
             role,
             mode,
             checksum: false,
             life: Lifecycle::new(now),
-            subflows: SubflowTable::default(),
             addresses,
             joins: JoinPlan::default(),
             sender: Sender::new(now),
@@ -65,7 +64,8 @@ impl Connection {
             changes: None,
             paths: Vec::new(),
             config,
-        })
+        };
+        Ok(Connection { subflows: SubflowTable::default(), shared })
     }
 
     /// Opens a connection; the SYN of the first subflow will leave.
@@ -80,16 +80,16 @@ impl Connection {
         let mode = if config.mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
         let book = AddressBook::new(local, addresses.0, addresses.1, config.accepted_addresses);
         let mut c = Connection::new(config, Role::Client, mode, book, now, &new)?;
-        let controller = c.config.congestion.build()?;
+        let controller = c.shared.config.congestion.build()?;
         let tcp = Tcp::connect(
-            c.tcp_config(&new),
-            c.config.host,
+            c.shared.tcp_config(&new),
+            c.shared.config.host,
             controller,
             addresses,
             new.origin,
-            c.receiver.window.largest(),
+            c.shared.receiver.window.largest(),
         );
-        let meta = c.addresses.meta_of(addresses.0.ip());
+        let meta = c.shared.addresses.meta_of(addresses.0.ip());
         c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
         Ok(c)
     }
@@ -109,15 +109,18 @@ impl Connection {
         let mode = if mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
         let book = AddressBook::new(local, syn.dst, syn.src, config.accepted_addresses);
         let mut c = Connection::new(config, Role::Server, mode, book, now, &new)?;
-        c.checksum = c.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
-        let controller = c.config.congestion.build()?;
-        let largest = c.receiver.window.largest();
-        let tcp = Tcp::accept(now, c.tcp_config(&new), c.config.host, controller, syn, new.origin, largest);
-        let meta = c.addresses.meta_of(syn.dst.ip());
+        c.shared.checksum = c.shared.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
+        let controller = c.shared.config.congestion.build()?;
+        let largest = c.shared.receiver.window.largest();
+        let tcp =
+            Tcp::accept(now, c.shared.tcp_config(&new), c.shared.config.host, controller, syn, new.origin, largest);
+        let meta = c.shared.addresses.meta_of(syn.dst.ip());
         c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
         Ok(c)
     }
+}
 
+impl Shared {
     /// The TCP settings of a new subflow.
     pub(super) fn tcp_config(&self, new: &NewSubflow) -> crate::config::TcpConfig {
         let mut tcp = self.config.tcp.clone();

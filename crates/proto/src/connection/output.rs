@@ -5,7 +5,7 @@
 //! and the application. Only new data of one subflow leaves as one, in segments that differ in nothing but sequence
 //! number, PSH and FIN. So one mapping covers them all.
 
-use super::{Connection, DataFin, Happening, Kinds, Role};
+use super::{Connection, DataFin, Happening, Kinds, Role, Shared};
 use crate::paths::subflow::{Join, Subflow};
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Outgoing;
@@ -28,15 +28,15 @@ pub struct Transmit {
 impl Connection {
     /// Puts the next segment to send into `segment`, or at most `max_segments` segments that leave as one.
     pub(crate) fn poll_transmit(&mut self, now: Instant, max_segments: usize, segment: &mut Segment) -> Option<Ecn> {
-        if let Some(reset) = self.control.pop_front() {
+        if let Some(reset) = self.shared.control.pop_front() {
             *segment = reset;
             return Some(Ecn::NotEct);
         }
         // In turn, so that no subflow waits for the burst of another.
-        let mut id = self.next_output;
+        let mut id = self.shared.next_output;
         for _ in self.subflows.ids() {
             if let Some(out) = self.next_of_subflow(now, id) {
-                self.next_output = id;
+                self.shared.next_output = id;
                 let ecn = self.build(now, id, &out, segment);
                 if max_segments > 1 {
                     self.join_following(now, id, &out, max_segments, segment);
@@ -51,18 +51,18 @@ impl Connection {
 
     /// When the last data segment that was given out is to leave.
     pub(crate) fn departure(&self) -> Option<Instant> {
-        self.subflows.get(self.next_output).map(|s| s.tcp.departure())
+        self.subflows.get(self.shared.next_output).map(|s| s.tcp.departure())
     }
 
     fn next_of_subflow(&mut self, now: Instant, id: SubflowId) -> Option<Outgoing> {
         // While a subflow is in handshake, its only answer is the third ACK.
         let announces = self.announcement_is_due(id);
         let subflow = self.subflows.get_mut(id)?;
-        let mut grew = subflow.tcp.grow_send_buffer(self.sender.writer_waits, false);
+        let mut grew = subflow.tcp.grow_send_buffer(self.shared.sender.writer_waits, false);
         let next = if announces { Some(Outgoing::Ack) } else { subflow.tcp.next_transmission(now) };
         if next.is_none() {
             subflow.tcp.validate_window();
-            grew |= subflow.tcp.grow_send_buffer(self.sender.writer_waits, true);
+            grew |= subflow.tcp.grow_send_buffer(self.shared.sender.writer_waits, true);
         }
         if grew {
             self.report_writable();
@@ -73,17 +73,17 @@ impl Connection {
     /// Builds the segment.
     fn build(&mut self, now: Instant, id: SubflowId, out: &Outgoing, segment: &mut Segment) -> Option<Ecn> {
         let mptcp = self.is_mptcp();
-        let occupied = self.occupied(self.subflows.get(id)?.tcp.held_bytes());
+        let occupied = self.shared.occupied(self.subflows.get(id)?.tcp.held_bytes());
         let subflow = self.subflows.get_mut(id)?;
         let offered = if *out == Outgoing::Syn {
-            self.receiver.window.of_syn()
+            self.shared.receiver.window.of_syn()
         } else {
-            if self.receiver.window.ends_quick_acks(occupied) {
+            if self.shared.receiver.window.ends_quick_acks(occupied) {
                 subflow.tcp.end_quick_acks();
             }
-            self.receiver.offer(&subflow.tcp, &subflow.window, occupied)
+            self.shared.receiver.offer(&subflow.tcp, &subflow.window, occupied)
         };
-        self.receiver.note_offered(offered);
+        self.shared.receiver.note_offered(offered);
         subflow.tcp.header(now, out, offered, segment);
         let ecn = subflow.tcp.ecn_of(out);
         self.add_options(now, id, out, segment);
@@ -91,18 +91,18 @@ impl Connection {
             && data.start < data.end
         {
             let (range, again) = (data.start..data.end, *again);
-            self.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again });
+            self.shared.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again });
         }
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.tcp.finish(segment);
-            if self.fallback.signals.waits_for_room(segment) {
+            if self.shared.fallback.signals.waits_for_room(segment) {
                 // MP_FAIL has no room beside data or the end of the stream, so an acknowledgement follows.
                 subflow.tcp.signal();
             }
             if mptcp {
                 subflow.tcp.set_offered(offered);
                 if segment.options.dss.is_some_and(|dss| dss.data_ack.is_some()) {
-                    subflow.told = self.receiver.next();
+                    subflow.told = self.shared.receiver.next();
                 }
             }
         }
@@ -115,12 +115,12 @@ impl Connection {
     fn add_options(&mut self, now: Instant, id: SubflowId, out: &Outgoing, segment: &mut Segment) {
         let Some(subflow) = self.subflows.get(id) else { return };
         if *out == Outgoing::Syn {
-            return self.syn_options(subflow, segment);
+            return self.shared.syn_options(subflow, segment);
         }
         let carries_data = matches!(out, Outgoing::Data { data, .. } if data.start < data.end);
-        let Some(keys) = self.mode.keys() else {
+        let Some(keys) = self.shared.mode.keys() else {
             if let Outgoing::Data { ssn, again, .. } = out {
-                self.add_infinite_mapping(*ssn, *again, segment);
+                self.shared.add_infinite_mapping(*ssn, *again, segment);
             }
             if !carries_data {
                 self.add_signals(now, id, segment);
@@ -134,20 +134,20 @@ impl Connection {
             segment.options.mptcp.push(MptcpOption::Join(option));
             return;
         }
-        let first = subflow.join == Join::Initial && self.role == Role::Client && self.is_unconfirmed();
-        let announce_end = subflow.send_data_fin && matches!(self.life.data_fin, DataFin::Sent { .. });
+        let first = subflow.join == Join::Initial && self.shared.role == Role::Client && self.shared.is_unconfirmed();
+        let announce_end = subflow.send_data_fin && matches!(self.shared.life.data_fin, DataFin::Sent { .. });
         let ends_now = announce_end && !matches!(out, Outgoing::Data { .. });
-        if first && !ends_now && self.add_capable(subflow, out, segment) {
+        if first && !ends_now && self.shared.add_capable(subflow, out, segment) {
             return;
         }
-        let acknowledged = keys.wire_data_ack(self.receiver.acknowledged_position());
+        let acknowledged = keys.wire_data_ack(self.shared.receiver.acknowledged_position());
         //= RFC 8684 §3.3.2: "If data is received with a 64-bit DSN, it MUST be acknowledged with a 64-bit Data ACK"
         //= tests: dss::a_data_ack_is_as_long_as_the_number_of_the_data_that_came_last
         //= RFC 8684 §3.3.1: "an implementation MAY include just the lower 32 bits of the data sequence number in the Data Sequence
         //= Mapping and/or Data ACK as an optimization"
         //= tests: dss::a_data_ack_is_as_long_as_the_number_of_the_data_that_came_last
         // A segment that was cut before the peer's data sequence numbers became long has no room for a long DATA_ACK.
-        let long = self.receiver.peer_numbers_are_long && segment.payload.len() <= subflow.tcp.mss();
+        let long = self.shared.receiver.peer_numbers_are_long && segment.payload.len() <= subflow.tcp.mss();
         let data_ack = Some(if long { DataNumber::Long(acknowledged) } else { DataNumber::Short(acknowledged as u32) });
         //= RFC 8684 §3.7: "A sender MUST include a DSS option with Data Sequence Mapping in every segment until one of the sent
         //= segments has been acknowledged with a DSS option containing a Data ACK"
@@ -155,14 +155,14 @@ impl Connection {
         let mapped = mapped(subflow, out, &segment.payload).filter(|_| carries_data);
         let mapping = mapped.map(|Mapped { ssn, start, len, payload }| {
             let (ssn, dsn) = (ssn as u32, keys.wire_dsn(start));
-            let checksum = self.checksum_of(payload, dsn, ssn);
+            let checksum = self.shared.checksum_of(payload, dsn, ssn);
             //= RFC 8684 §3.3.1: "An implementation MUST send the full 64-bit data sequence number if it is transmitting at a
             //= sufficiently high rate that the 32-bit value could wrap within the Maximum Segment Lifetime (MSL)"
             //= tests: dss::each_segment_is_one_mapping_and_the_stream_starts_after_the_initial_number
             Mapping { dsn: DataNumber::Long(dsn), ssn, len: len as u16, checksum }
         });
         let mut dss = Dss { data_ack, mapping, data_fin: false };
-        let end = self.end_position();
+        let end = self.shared.end_position();
         if dss.mapping.is_none() {
             //= RFC 8684 §3.3.3: "when the DATA_FIN is not attached to a TCP segment containing data, the DSS MUST have
             //= a subflow sequence number of 0, a Data-Level Length of 1"
@@ -170,7 +170,7 @@ impl Connection {
             if announce_end {
                 // DATA_FIN without data: one octet, subflow sequence number 0 (RFC 8684 §3.3.3).
                 let dsn = DataNumber::Long(keys.wire_dsn(end));
-                let checksum = self.checksum.then(|| DataChecksum::default().finish(keys.wire_dsn(end), 0, 1));
+                let checksum = self.shared.checksum.then(|| DataChecksum::default().finish(keys.wire_dsn(end), 0, 1));
                 dss.mapping = Some(Mapping { dsn, ssn: 0, len: 1, checksum });
                 dss.data_fin = true;
                 if let Some(subflow) = self.subflows.get_mut(id) {
@@ -185,7 +185,9 @@ impl Connection {
             segment.options.dss = Some(dss);
         }
     }
+}
 
+impl Shared {
     /// Adds MP_CAPABLE to the client's ACK and its first data, until the peer has confirmed (RFC 8684 §3.1).
     #[cold]
     fn add_capable(&self, subflow: &Subflow, out: &Outgoing, segment: &mut Segment) -> bool {
@@ -269,13 +271,13 @@ impl Connection {
             }
             let Some(subflow) = self.subflows.get_mut(id) else { break };
             // Everything that is done for a segment that leaves alone; see `next_of_subflow` and `build`.
-            let grew = subflow.tcp.grow_send_buffer(self.sender.writer_waits, false);
+            let grew = subflow.tcp.grow_send_buffer(self.shared.sender.writer_waits, false);
             let next = subflow.tcp.next_part(now, start + u64::from(len), size);
             if let Some(part) = &next {
                 subflow.tcp.add_part(part, segment);
                 let at = start + u64::from(len);
                 let range = at..at + u64::from(part.data_len());
-                self.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again: false });
+                self.shared.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again: false });
                 len += part.data_len();
                 count += 1;
             }
@@ -287,7 +289,7 @@ impl Connection {
             }
         }
         if count > 1 {
-            segment.payload = self.sender.buffer.get(start..start + u64::from(len));
+            segment.payload = self.shared.sender.buffer.get(start..start + u64::from(len));
             segment.segment_size = Some(size as u16);
             if let Some(mapping) = segment.options.dss.as_mut().and_then(|dss| dss.mapping.as_mut()) {
                 mapping.len = len as u16;
@@ -311,9 +313,9 @@ impl Connection {
             || !segment.options.mptcp.is_empty()
             // The next segment may have other SACK blocks, or more room for them.
             || subflow.tcp.has_blocks()
-            || self.fallback.signals.waits_for_room(segment)
+            || self.shared.fallback.signals.waits_for_room(segment)
             // Data that another subflow has delivered is no longer in the send buffer.
-            || data.start < self.sender.map.first_unacked();
+            || data.start < self.shared.sender.map.first_unacked();
         let mapping = segment.options.dss.and_then(|dss| dss.mapping);
         // An infinite mapping belongs to one segment, and a checksum would have to be computed anew for each.
         let one_mapping = match self.is_mptcp() {

@@ -13,22 +13,26 @@ impl Connection {
     /// the connection up may go out again on it, and the window of a slow subflow that holds the segment may be halved. Returns
     /// whether a segment was sent.
     pub(super) fn opportunistic_retransmission(&mut self, now: Instant, views: &mut [SubflowView]) -> bool {
-        if !self.config.pr {
+        if !self.shared.config.pr {
             return false;
         }
-        let (window_is_full, all_is_out) = (self.sender.window_is_full(&self.subflows), self.sender.buffer_is_full());
-        let obstacle = self.host.obstacle(window_is_full, all_is_out, &self.written(), || self.send_buffer());
+        let (window_is_full, all_is_out) =
+            (self.shared.sender.window_is_full(&self.subflows), self.shared.sender.buffer_is_full());
+        let obstacle =
+            self.shared.host.obstacle(window_is_full, all_is_out, &self.shared.written(), || self.send_buffer());
         let Some(obstacle) = obstacle else { return false };
-        let first = self.sender.map.first_unacked();
-        let Some((span, owners)) = self.sender.map.span_at(first) else { return false };
-        let may_help = |s: &&SubflowView| s.has_space() && (self.host.helper_may_hold() || !owners.contains(s.id));
+        let first = self.shared.sender.map.first_unacked();
+        let Some((span, owners)) = self.shared.sender.map.span_at(first) else { return false };
+        let may_help =
+            |s: &&SubflowView| s.has_space() && (self.shared.host.helper_may_hold() || !owners.contains(s.id));
         let view = self.view(now, views);
         let fastest = view.candidates().filter(may_help).min_by_key(|s| s.rtt.smoothed_or_zero());
         let Some((id, mss)) = fastest.map(|s| (s.id, u64::from(s.mss))) else { return false };
         let Some(helper) = self.carrier(id) else { return false };
         let holders: ArrayVec<Carrier, { SubflowId::MAX_SUBFLOWS }> =
             owners.iter().filter(|owner| *owner != id).filter_map(|owner| self.carrier(owner)).collect();
-        let Remedy { resends, penalty } = self.host.remedy(now, obstacle, &helper, owners.contains(id), &holders);
+        let Remedy { resends, penalty } =
+            self.shared.host.remedy(now, obstacle, &helper, owners.contains(id), &holders);
         if let Some(penalty) = penalty.filter(|penalty| penalty.at_once) {
             self.penalise(now, penalty);
         }
@@ -64,12 +68,12 @@ impl Connection {
         let assign = Assign { subflow: fast, range, window: WindowUse::Respect, reason };
         let Ok((range, _)) = self.carry_out(&assign, views) else { return false };
         let reason = assign.reason;
-        self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
+        self.shared.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
             subflow: fast,
             range,
             reason: Box::new(reason),
         });
-        self.counters.opportunistic_retransmissions += 1;
+        self.shared.counters.opportunistic_retransmissions += 1;
         true
     }
 
@@ -81,7 +85,7 @@ impl Connection {
         let Some(subflow) = self.subflows.get_mut(penalty.slow) else { return };
         subflow.tcp.penalise(penalty.halve);
         let cwnd = subflow.tcp.window().cwnd;
-        self.counters.penalisations += 1;
-        self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: penalty.slow, cwnd });
+        self.shared.counters.penalisations += 1;
+        self.shared.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: penalty.slow, cwnd });
     }
 }

@@ -12,18 +12,18 @@ use pathweave_units::Instant;
 impl Connection {
     /// When [`Connection::handle_check`] is to be called. It is no timer, because usually the check changes nothing.
     pub(crate) fn poll_check(&self) -> Option<Instant> {
-        self.sender.check
+        self.shared.sender.check
     }
 
     /// Failure detection `fast`: checks whether the stream has stood still for a whole timeout of the subflow that
     /// carries its next byte. If so, data has vanished, or it waits for its subflow to repair losses. Returns whether
     /// there is something to send now.
     pub(crate) fn handle_check(&mut self, now: Instant) -> bool {
-        if self.sender.check.take_if(|at| *at <= now).is_none() {
+        if self.shared.sender.check.take_if(|at| *at <= now).is_none() {
             return false;
         }
-        let stands =
-            now.since(self.sender.moved_at) >= self.sender.timeout_of_holders(&self.subflows, self.config.tcp.min_rto);
+        let stands = now.since(self.shared.sender.moved_at)
+            >= self.shared.sender.timeout_of_holders(&self.subflows, self.shared.config.tcp.min_rto);
         let found = stands && (self.repair_vanished(now) || self.pass_by_holders(now));
         if found {
             self.schedule(now);
@@ -37,7 +37,9 @@ impl Connection {
     /// The subflows that carry the stream's next byte have not delivered it for a timeout: other subflows carry it too.
     /// Returns whether there is something to send.
     fn pass_by_holders(&mut self, now: Instant) -> bool {
-        let Some((_, owners)) = self.sender.map.span_at(self.sender.map.first_unacked()) else { return false };
+        let Some((_, owners)) = self.shared.sender.map.span_at(self.shared.sender.map.first_unacked()) else {
+            return false;
+        };
         let mut found = false;
         for id in owners.iter() {
             found |= self.handle_late_subflow(now, id);
@@ -47,10 +49,10 @@ impl Connection {
 
     /// The stream has moved on. While a late subflow stays silent, others send more of its data.
     pub(super) fn pass_by_late(&mut self, now: Instant) {
-        self.sender.passing_by = false;
+        self.shared.sender.passing_by = false;
         for id in self.subflows.ids() {
             if self.subflows.get(id).is_some_and(|s| s.health.is_late()) {
-                self.sender.passing_by = true;
+                self.shared.sender.passing_by = true;
                 self.handle_late_subflow(now, id);
             }
         }
@@ -62,13 +64,13 @@ impl Connection {
         if self.may_have_left() {
             return false;
         }
-        let Some(range) = self.sender.vanished(&self.subflows) else { return false };
-        self.counters.reinjected_segments += 1;
+        let Some(range) = self.shared.sender.vanished(&self.subflows) else { return false };
+        self.shared.counters.reinjected_segments += 1;
         let reason = Reason::new("acknowledged on its subflow, and not at the data level");
         // Not on the same subflow, where it would vanish again; a scheduler that prefers that subflow would never
         // notice.
-        if !self.carry_elsewhere(now, range.clone(), self.sender.holders(), reason) {
-            self.sender.take_back(range);
+        if !self.carry_elsewhere(now, range.clone(), self.shared.sender.holders(), reason) {
+            self.shared.sender.take_back(range);
         }
         true
     }
@@ -76,7 +78,7 @@ impl Connection {
     /// Sends a range again on a subflow outside `owners`, preferably an idle one, as far as its window allows. Returns
     /// whether there was such a subflow.
     fn carry_elsewhere(&mut self, now: Instant, range: Range<DataSeq>, owners: SubflowSet, reason: Reason) -> bool {
-        let mut views = core::mem::take(&mut self.scheduling.views);
+        let mut views = core::mem::take(&mut self.shared.scheduling.views);
         self.fill_views(&mut views);
         let other = self
             .view(now, &views)
@@ -90,21 +92,21 @@ impl Connection {
             if let Ok((range, _)) = self.carry_out(&assign, &mut views) {
                 carried = true;
                 let reason = assign.reason;
-                self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
+                self.shared.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
                     subflow,
                     range,
                     reason: Box::new(reason),
                 });
             }
         }
-        self.scheduling.views = views;
+        self.shared.scheduling.views = views;
         carried
     }
 
     /// The connection's retransmission timer expired. The first unacknowledged data is sent again on a subflow that
     /// does not carry it, preferably an idle one. Subflows that have been silent for long become stale.
     pub(super) fn handle_data_timeout(&mut self, now: Instant) {
-        self.sender.data_timer = None;
+        self.shared.sender.data_timer = None;
         let mut silent = Vec::new();
         for subflow in self.subflows.iter_mut().filter(|s| s.usable() && s.tcp.queue().packets_out() > 0) {
             if subflow.silence.time_out(subflow.tcp.acked_offset()) && !subflow.health.is_stale() {
@@ -119,42 +121,42 @@ impl Connection {
                 self.send_everything_again();
             }
         }
-        let first = self.sender.map.first_unacked();
-        let Some((span, owners)) = self.sender.map.span_at(first) else { return };
+        let first = self.shared.sender.map.first_unacked();
+        let Some((span, owners)) = self.shared.sender.map.span_at(first) else { return };
         let range = first..span.end.min(first + DATA_RETRANSMISSION);
         let reason = || Reason::new("connection-level retransmission timer");
         let mut carried = self.carry_elsewhere(now, range.clone(), owners, reason());
         if !carried && !self.may_have_left() {
             // If there is no other subflow, the kernel uses one on which the data was acknowledged already.
-            let (range, repeating) = self.sender.take_back_acknowledged(&self.subflows, range, owners);
+            let (range, repeating) = self.shared.sender.take_back_acknowledged(&self.subflows, range, owners);
             carried = repeating.is_empty() || self.carry_elsewhere(now, range, repeating, reason());
         }
-        self.counters.reinjected_segments += u64::from(carried);
+        self.shared.counters.reinjected_segments += u64::from(carried);
     }
 
     /// Failure detection `fast`: subflow `id` has not answered for two round trips, or the stream has stood still for a
     /// timeout. If the subflow holds the stream's next byte, others carry that byte too. Returns whether there is
     /// something to send.
     pub(super) fn handle_late_subflow(&mut self, now: Instant, id: SubflowId) -> bool {
-        self.is_mptcp() && self.fast_detection() && self.sender.pass_by(now, &mut self.subflows, id)
+        self.is_mptcp() && self.shared.fast_detection() && self.shared.sender.pass_by(now, &mut self.subflows, id)
     }
 
     /// A retransmission timeout on `id`: its data goes to other subflows, and it gets no new data until it shows a sign
     /// of life.
     pub(super) fn handle_subflow_timeout(&mut self, id: SubflowId) {
-        if !self.is_mptcp() || !self.fast_detection() {
+        if !self.is_mptcp() || !self.shared.fast_detection() {
             return;
         }
         let alive = self.subflows.iter().any(|s| s.id != id && s.is_alive());
-        let for_window = self.longest_repetition();
+        let for_window = self.shared.longest_repetition();
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         // A path whose last word is a closed window is not dark: what is repeated there probes the window, more and more seldom.
         let interval = if subflow.tcp.peer_window() == 0 { for_window } else { PROBE_INTERVAL };
         subflow.tcp.probe_at_least_every(Some(interval));
         subflow.health.time_out();
-        self.joins.request();
+        self.shared.joins.request();
         if alive {
-            self.sender.hand_over(&mut self.subflows, id);
+            self.shared.sender.hand_over(&mut self.subflows, id);
         }
     }
 
@@ -164,8 +166,8 @@ impl Connection {
     /// data may come twice.
     fn send_everything_again(&mut self) {
         let first_repeats = || self.subflows.iter().any(|s| s.join == Join::Initial && !s.tcp.is_closed());
-        if !self.may_have_left() && (self.fallback.data_ack_seen || !first_repeats()) {
-            self.sender.send_everything_again();
+        if !self.may_have_left() && (self.shared.fallback.data_ack_seen || !first_repeats()) {
+            self.shared.sender.send_everything_again();
         }
     }
 
@@ -173,15 +175,15 @@ impl Connection {
     pub(super) fn lose_subflow(&mut self, now: Instant, id: SubflowId) {
         if self.subflows.get_mut(id).is_some_and(|s| !s.health.is_down()) {
             self.end_subflow(now, id);
-            self.joins.after_loss(now);
+            self.shared.joins.after_loss(now);
         }
     }
 
     /// Ends a subflow, like [`Connection::lose_subflow`], that was silent for long. The path counts as dark, so probing
     /// it continues.
     pub(super) fn lose_dark_subflow(&mut self, now: Instant, id: SubflowId) {
-        if self.fast_detection() {
-            self.joins.forget_losses();
+        if self.shared.fast_detection() {
+            self.shared.joins.forget_losses();
         }
         self.lose_subflow(now, id);
     }
@@ -191,23 +193,23 @@ impl Connection {
         let Some(subflow) = self.subflows.get_mut(id) else { return };
         let (was_up, local, remote) = (subflow.health.end(), subflow.tcp.local.ip(), subflow.tcp.remote);
         let unanswered = subflow.tcp.syns_unanswered();
-        if !self.is_path_of_peer(local, remote) {
-            self.joins.charge_unproved(unanswered);
+        if !self.shared.is_path_of_peer(local, remote) {
+            self.shared.joins.charge_unproved(unanswered);
         }
         // A join that was refused or never answered carried nothing and does not count, except one that this side
         // refuses because it is too late to join.
-        let too_late = self.role == super::Role::Client && self.closes_to_joins();
-        if self.is_mptcp() && !self.fast_detection() && (was_up || too_late) {
+        let too_late = self.shared.role == super::Role::Client && self.shared.closes_to_joins();
+        if self.is_mptcp() && !self.shared.fast_detection() && (was_up || too_late) {
             self.send_everything_again();
         }
-        self.sender.hand_over(&mut self.subflows, id);
-        self.sender.release(id);
+        self.shared.sender.hand_over(&mut self.subflows, id);
+        self.shared.sender.release(id);
         if was_up {
             // If this was the last living subflow, the time for another one to join begins. A refused join does not
             // prolong it.
-            self.note_living_subflow(now);
-            self.tell(now, |_| Event::SubflowDown(id));
-            self.news.record(now, Kinds::CONNECTION, || Happening::SubflowDown(id));
+            self.shared.note_living_subflow(now);
+            self.tell(now, &Event::SubflowDown(id));
+            self.shared.news.record(now, Kinds::CONNECTION, || Happening::SubflowDown(id));
         }
     }
 
@@ -217,35 +219,36 @@ impl Connection {
         if subflow.health.answer() {
             subflow.tcp.answered_again(now);
             self.take_over(id);
-            self.tell(now, |_| Event::SubflowUp(id));
+            self.tell(now, &Event::SubflowUp(id));
         }
     }
 
     /// Subflow `id` is alive again. If it is the only one, it takes over the data of stale subflows, which no subflow
     /// could take when their timeouts came.
     fn take_over(&mut self, id: SubflowId) {
-        if !self.is_mptcp() || !self.fast_detection() || self.subflows.iter().any(|s| s.id != id && s.is_alive()) {
+        if !self.is_mptcp() || !self.shared.fast_detection() || self.subflows.iter().any(|s| s.id != id && s.is_alive())
+        {
             return;
         }
         for stale in self.subflows.ids() {
             if stale != id && self.subflows.get(stale).is_some_and(|s| s.health.is_stale()) {
-                self.sender.hand_over(&mut self.subflows, stale);
+                self.shared.sender.hand_over(&mut self.subflows, stale);
             }
         }
     }
 
     /// Assigns data that waits for reinjection to the subflow with the lowest round-trip time that does not carry it.
     pub(super) fn reinject_waiting(&mut self, now: Instant, views: &mut [SubflowView]) {
-        let fast = self.fast_detection();
-        while let Some(range) = self.sender.reinjection.first() {
-            let start = range.start.max(self.sender.map.first_unacked());
+        let fast = self.shared.fast_detection();
+        while let Some(range) = self.shared.sender.reinjection.first() {
+            let start = range.start.max(self.shared.sender.map.first_unacked());
             if start >= range.end {
-                self.sender.reinjection.drop_first();
+                self.shared.sender.reinjection.drop_first();
                 continue;
             }
-            let Some((span, owners)) = self.sender.map.span_at(start) else {
+            let Some((span, owners)) = self.shared.sender.map.span_at(start) else {
                 // Unassigned again, so the scheduler sends it.
-                self.sender.reinjection.drop_first();
+                self.shared.sender.reinjection.drop_first();
                 continue;
             };
             let end = span.end.min(range.end);
@@ -255,7 +258,7 @@ impl Connection {
             let living_owner = self.subflows.iter().any(|s| owners.contains(s.id) && living(s));
             if living_owner && !owners.is_empty() {
                 // A living subflow carries it already.
-                self.sender.reinjection.advance(end);
+                self.shared.sender.reinjection.advance(end);
                 continue;
             }
             let best = self
@@ -274,10 +277,10 @@ impl Connection {
             };
             match self.carry_out(&assign, views) {
                 Ok((done, _)) => {
-                    self.counters.reinjected_segments += 1;
-                    self.sender.reinjection.advance(done.end);
+                    self.shared.counters.reinjected_segments += 1;
+                    self.shared.sender.reinjection.advance(done.end);
                     let reason = assign.reason;
-                    self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
+                    self.shared.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
                         subflow,
                         range: done,
                         reason: Box::new(reason),

@@ -1,7 +1,7 @@
 //! Asking the scheduler, and carrying out its decisions: at once, or at the end of an instant if the host delays them.
 
 use super::observation::{Carried, Decided, Given, Happening, Kinds, Saw};
-use super::{Connection, DataFin};
+use super::{Connection, DataFin, Shared};
 use crate::paths::subflow::Subflow;
 use crate::scheduler::{Assign, ClippedBy, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::sender::Blocked;
@@ -58,54 +58,45 @@ impl Connection {
         views.clear();
         // The exact size, because spare entries would be a large part of an idle connection.
         views.reserve_exact(self.subflows.len());
-        views.extend(self.subflows.usable().map(|s| s.view(self.config.send_buffer)));
+        views.extend(self.subflows.usable().map(|s| s.view(self.shared.config.send_buffer)));
     }
 
     pub(super) fn view<'a>(&'a self, now: Instant, views: &'a [SubflowView]) -> View<'a> {
         View {
             now,
             subflows: views,
-            queue: &self.sender.map,
-            send_window_end: self.sender.peer.end,
-            send_window: self.sender.peer.size,
+            queue: &self.shared.sender.map,
+            send_window_end: self.shared.sender.peer.end,
+            send_window: self.shared.sender.peer.size,
             send_buffer_free: self.writable(),
             send_buffer: self.send_buffer(),
-            message_end: self.sender.message_end(),
-            fragment_ends: self.host.fragment_ends(),
+            message_end: self.shared.sender.message_end(),
+            fragment_ends: self.shared.host.fragment_ends(),
         }
-    }
-
-    /// Whether the scheduler has anything to decide.
-    fn has_work(&self) -> bool {
-        if self.sender.map.unassigned_bytes() > 0 {
-            // Also while the window is closed: the scheduler must hear of it, and `pr` may act.
-            return true;
-        }
-        self.config.scheduler.duplicates() && self.sender.map.assigned_bytes() > 0
     }
 
     /// Gives data to subflows until the scheduler waits.
     pub(super) fn schedule(&mut self, now: Instant) {
-        if !self.life.is_connected() || self.life.error().is_some() {
-            return self.host.clear_pushes();
+        if !self.shared.life.is_connected() || self.shared.life.error().is_some() {
+            return self.shared.host.clear_pushes();
         }
-        if self.host.acknowledging().is_none() && self.host.push_due().is_some() {
+        if self.shared.host.acknowledging().is_none() && self.shared.host.push_due().is_some() {
             self.push_delegated(now);
         }
-        if self.sender.is_idle() {
+        if self.shared.sender.is_idle() {
             self.set_backlog(false);
             return self.after_assigning(now);
         }
-        let (idle, unassigned) = (!self.sender.map.is_waiting(), self.sender.map.assigned_bytes() == 0);
-        if self.may_assign() || self.blocked_now() != self.sender.blocked {
-            let mut views = core::mem::take(&mut self.scheduling.views);
+        let (idle, unassigned) = (!self.shared.sender.map.is_waiting(), self.shared.sender.map.assigned_bytes() == 0);
+        if self.shared.may_assign() || self.blocked_now() != self.shared.sender.blocked {
+            let mut views = core::mem::take(&mut self.shared.scheduling.views);
             self.fill_views(&mut views);
             if !views.is_empty() {
                 self.reinject_waiting(now, &mut views);
                 self.feed_loss_probe(&mut views);
                 // Data queued beyond a window would leave before reinjected data that still waits for that window.
-                let queues = self.config.scheduler.queues() && !self.sender.reinjection.is_empty();
-                if self.has_work() && !queues {
+                let queues = self.shared.config.scheduler.queues() && !self.shared.sender.reinjection.is_empty();
+                if self.shared.has_work() && !queues {
                     self.run_scheduler(now, &mut views, None);
                 }
                 // The scheduler learns which subflows block the window before a copy of the blocking data adds another
@@ -115,23 +106,23 @@ impl Connection {
                     self.update_blocked(now, &views);
                 }
             }
-            self.scheduling.views = views;
+            self.shared.scheduling.views = views;
         } else if self.subflows.iter().any(Subflow::usable) {
             // Still no room in the receive window, so no views are needed.
-            if self.has_work() {
-                self.scheduling.wake = None;
+            if self.shared.has_work() {
+                self.shared.scheduling.wake = None;
             }
             self.count_limited(now);
         }
-        if unassigned && self.sender.map.assigned_bytes() > 0 {
-            self.sender.moved_at = now;
+        if unassigned && self.shared.sender.map.assigned_bytes() > 0 {
+            self.shared.sender.moved_at = now;
             // Data that was taken back from a subflow and is sent again is no sign of life.
             if idle {
-                (self.life.progress_at, self.life.stream_moved_at) = (now, now);
+                (self.shared.life.progress_at, self.shared.life.stream_moved_at) = (now, now);
             }
         }
         self.arm_data_timer(now);
-        self.set_backlog(self.sender.map.unassigned_bytes() > 0);
+        self.set_backlog(self.shared.sender.map.unassigned_bytes() > 0);
         self.send_in_order();
         self.after_assigning(now);
     }
@@ -148,17 +139,8 @@ impl Connection {
             }
         }
         if let Some((_, id)) = first {
-            self.next_output = id;
+            self.shared.next_output = id;
         }
-    }
-
-    /// Whether data may be given to a subflow: there is new data for which the receive window has room, or data to send
-    /// again.
-    fn may_assign(&self) -> bool {
-        !self.sender.reinjection.is_empty()
-            || self.config.pr
-            || self.config.scheduler.duplicates()
-            || self.sender.map.sendable(self.sender.peer.end).is_some()
     }
 
     fn set_backlog(&mut self, backlog: bool) {
@@ -169,51 +151,51 @@ impl Connection {
 
     /// Asks the scheduler until it waits. If `first` is given, that subflow gets data before the scheduler is asked.
     pub(super) fn run_scheduler(&mut self, now: Instant, views: &mut [SubflowView], mut first: Option<SubflowId>) {
-        let mut scheduler = core::mem::replace(&mut self.scheduling.scheduler, Box::new(NoScheduler));
-        self.scheduling.wake = None;
-        let duplicates = self.config.scheduler.duplicates();
+        let mut scheduler = core::mem::replace(&mut self.shared.scheduling.scheduler, Box::new(NoScheduler));
+        self.shared.scheduling.wake = None;
+        let duplicates = self.shared.config.scheduler.duplicates();
         let mut pushed = false;
         loop {
-            let sendable = self.sender.map.sendable(self.sender.peer.end).is_some();
-            let may_repeat = duplicates && self.sender.map.assigned_bytes() > 0;
-            let may_pick = pushed && self.host.acknowledging().is_some() && self.has_work();
+            let sendable = self.shared.sender.map.sendable(self.shared.sender.peer.end).is_some();
+            let may_repeat = duplicates && self.shared.sender.map.assigned_bytes() > 0;
+            let may_pick = pushed && self.shared.host.acknowledging().is_some() && self.shared.has_work();
             if !sendable && !may_repeat && !may_pick {
                 break;
             }
-            let before = first.take().or(self.host.picked());
-            if let Some(id) = before.filter(|id| self.host.acknowledging().is_some_and(|own| own != *id)) {
-                self.host.let_wait(now, id);
+            let before = first.take().or(self.shared.host.picked());
+            if let Some(id) = before.filter(|id| self.shared.host.acknowledging().is_some_and(|own| own != *id)) {
+                self.shared.host.let_wait(now, id);
                 break;
             }
             let decision = match before {
-                Some(id) => self.picked_before(id).map_or_else(Decision::nothing_to_send, Decision::Assign),
+                Some(id) => self.shared.picked_before(id).map_or_else(Decision::nothing_to_send, Decision::Assign),
                 None => {
-                    self.counters.decisions += 1;
+                    self.shared.counters.decisions += 1;
                     scheduler.decide(&self.view(now, views))
                 }
             };
-            let saw = self.news.wants(Kinds::DECISIONS).then(|| Saw::of(&self.view(now, views)));
+            let saw = self.shared.news.wants(Kinds::DECISIONS).then(|| Saw::of(&self.view(now, views)));
             let result = match &decision {
-                _ if before.is_none() && self.delegate(now, &decision, views) => Ok(Carried::Delegated),
-                Decision::Assign(assign) if !self.keeps_order(assign) => {
+                _ if before.is_none() && self.shared.delegate(now, &decision, views) => Ok(Carried::Delegated),
+                Decision::Assign(assign) if !self.shared.keeps_order(assign) => {
                     Ok(Carried::Replaced { error: None, by: self.assign_by_default(now, views, scheduler.as_mut()) })
                 }
                 Decision::Assign(assign) => self.assign(now, assign, views, scheduler.as_mut()),
-                Decision::Wait { until, .. } => self.wait(now, *until, views),
+                Decision::Wait { until, .. } => self.shared.wait(now, *until, views),
             };
             let carried = match result {
                 Err(_) if before.is_some() => Carried::Waiting,
                 Ok(carried) => carried,
                 Err(error) => {
-                    self.counters.invalid_decisions += 1;
-                    self.scheduling.error = Some(error);
+                    self.shared.counters.invalid_decisions += 1;
+                    self.shared.scheduling.error = Some(error);
                     Carried::Replaced { error: Some(error), by: self.assign_by_default(now, views, scheduler.as_mut()) }
                 }
             };
             pushed = carried.gave_data();
             let idle_pick = !sendable && carried == Carried::Waiting;
             if let Some(saw) = saw.filter(|_| !idle_pick) {
-                self.news.record(now, Kinds::DECISIONS, || {
+                self.shared.news.record(now, Kinds::DECISIONS, || {
                     Happening::Decision(Box::new(Decided { saw, decision, carried }))
                 });
             }
@@ -221,7 +203,7 @@ impl Connection {
                 break;
             }
         }
-        self.scheduling.scheduler = scheduler;
+        self.shared.scheduling.scheduler = scheduler;
     }
 
     /// Gives the next new data to a due tail loss probe of plain TCP, beyond the congestion window if necessary. With
@@ -234,7 +216,7 @@ impl Connection {
         if !due || !self.subflows.get(view.id).is_some_and(|s| s.tcp.loss_probe_is_due()) {
             return;
         }
-        let Some(sendable) = self.sender.map.sendable(self.sender.peer.end) else { return };
+        let Some(sendable) = self.shared.sender.map.sendable(self.shared.sender.peer.end) else { return };
         let range = sendable.start..sendable.end.min(sendable.start + u64::from(view.mss));
         let reason = Reason::new("tail loss probe");
         let assign = Assign { subflow: view.id, range, window: WindowUse::Respect, reason };
@@ -243,30 +225,6 @@ impl Connection {
         self.carry_out(&assign, views).ok();
         if let [view] = views {
             view.window.cwnd = cwnd;
-        }
-    }
-
-    /// Whether an assignment keeps the stream's order, as plain TCP must, and Multipath TCP as long as it may fall back
-    /// to plain TCP.
-    fn keeps_order(&self, assign: &Assign) -> bool {
-        !self.needs_order() || self.sender.map.first_unassigned().is_some_and(|r| r.start == assign.range.start)
-    }
-
-    fn wait(&mut self, now: Instant, until: Option<Instant>, views: &[SubflowView]) -> Result<Carried, ScheduleError> {
-        // A wait without a time must end with an acknowledgement. Data on a dark subflow does not count while another
-        // one is alive, nor does data that the peer got over another subflow a timeout ago.
-        let dark = views.iter().all(|s| s.stale);
-        let stuck = self.sender.peer.overridden && self.sender.map.assigned_bytes() == 0;
-        let in_flight = !stuck && views.iter().any(|s| (dark || !s.stale) && s.window.unacked + s.queue.unsent > 0);
-        match until {
-            // A wait that has passed already would be repeated for ever.
-            Some(t) if t <= now => Err(ScheduleError::WaitIsOver),
-            Some(t) => {
-                self.scheduling.wake = Some(t);
-                Ok(Carried::Waiting)
-            }
-            None if in_flight => Ok(Carried::Waiting),
-            None => Err(ScheduleError::EndlessWait),
         }
     }
 
@@ -312,7 +270,8 @@ impl Connection {
             // A segment that is held back (by a window smaller than it, or by Nagle's rule) is no mistake of the
             // scheduler.
             Err(ScheduleError::HeldBack(by)) => {
-                (self.scheduling.held_decision, self.scheduling.held_by) = (self.counters.decisions, Some(by));
+                (self.shared.scheduling.held_decision, self.shared.scheduling.held_by) =
+                    (self.shared.counters.decisions, Some(by));
                 Ok(Carried::HeldBack(by))
             }
             Err(error) => Err(error),
@@ -326,50 +285,50 @@ impl Connection {
         views: &mut [SubflowView],
     ) -> Result<(Range<DataSeq>, Option<ClippedBy>), ScheduleError> {
         let terms = Terms {
-            send_buffer: self.config.send_buffer,
-            nagle: self.config.nagle,
-            holds: self.scheduling.corked || self.scheduling.more_follows,
-            ends: self.life.data_fin != DataFin::NotRequested,
-            fragment_ends: self.host.fragment_ends(),
+            send_buffer: self.shared.config.send_buffer,
+            nagle: self.shared.config.nagle,
+            holds: self.shared.scheduling.corked || self.shared.scheduling.more_follows,
+            ends: self.shared.life.data_fin != DataFin::NotRequested,
+            fragment_ends: self.shared.host.fragment_ends(),
         };
-        self.sender.carry_out(assign, views, &mut self.subflows, &terms)
+        self.shared.sender.carry_out(assign, views, &mut self.subflows, &terms)
     }
 
     /// Tells the scheduler which limit holds data back, if that has changed.
     pub(super) fn update_blocked(&mut self, now: Instant, views: &[SubflowView]) {
         let blocked = self.blocked_now();
         self.count_limited(now);
-        if blocked == self.sender.blocked {
+        if blocked == self.shared.sender.blocked {
             return;
         }
-        self.sender.blocked = blocked;
-        self.sender.limited_since = blocked.map(|_| now);
+        self.shared.sender.blocked = blocked;
+        self.shared.sender.limited_since = blocked.map(|_| now);
         let (event, what) = match blocked {
             Some(Blocked { by, holders, .. }) => {
                 (Event::WindowBlocked { by, holders }, Happening::WindowBlocked { by, holders })
             }
             None => (Event::WindowUnblocked, Happening::WindowUnblocked),
         };
-        let mut scheduler = core::mem::replace(&mut self.scheduling.scheduler, Box::new(NoScheduler));
+        let mut scheduler = core::mem::replace(&mut self.shared.scheduling.scheduler, Box::new(NoScheduler));
         scheduler.on_event(&event, &self.view(now, views));
-        self.scheduling.scheduler = scheduler;
-        self.news.record(now, Kinds::CONNECTION, || what);
+        self.shared.scheduling.scheduler = scheduler;
+        self.shared.news.record(now, Kinds::CONNECTION, || what);
     }
 
     fn blocked_now(&self) -> Option<Blocked> {
-        self.sender.blocked_now(&self.subflows, self.config.send_buffer)
+        self.shared.sender.blocked_now(&self.subflows, self.shared.config.send_buffer)
     }
 
     /// Counts the time during which a limit has held data back until now. A window that each acknowledgement opens by
     /// only one segment counts as holding back all the time.
     fn count_limited(&mut self, now: Instant) {
-        if let (Some(since), Some(blocked)) = (&mut self.sender.limited_since, self.sender.blocked) {
-            *self.counters.limited_by(blocked.by) += now.since(*since);
+        if let (Some(since), Some(blocked)) = (&mut self.shared.sender.limited_since, self.shared.sender.blocked) {
+            *self.shared.counters.limited_by(blocked.by) += now.since(*since);
             *since = now;
         }
-        let begins = self.sender.arm_window_probe(now, &self.subflows, self.scheduling.wake.is_some());
-        if begins && !self.sender.map.is_waiting() {
-            self.life.note_answer(now);
+        let begins = self.shared.sender.arm_window_probe(now, &self.subflows, self.shared.scheduling.wake.is_some());
+        if begins && !self.shared.sender.map.is_waiting() {
+            self.shared.life.note_answer(now);
         }
     }
 
@@ -377,13 +336,70 @@ impl Connection {
     #[inline]
     pub(super) fn arm_data_timer(&mut self, now: Instant) {
         if !self.is_mptcp() {
-            return self.sender.stop_data_timer();
+            return self.shared.sender.stop_data_timer();
         }
-        self.sender.arm_data_timer(now, &self.subflows, &self.config);
+        self.shared.sender.arm_data_timer(now, &self.subflows, &self.shared.config);
+    }
+}
+
+impl Shared {
+    /// Whether the scheduler has anything to decide.
+    fn has_work(&self) -> bool {
+        if self.sender.map.unassigned_bytes() > 0 {
+            // Also while the window is closed: the scheduler must hear of it, and `pr` may act.
+            return true;
+        }
+        self.config.scheduler.duplicates() && self.sender.map.assigned_bytes() > 0
+    }
+
+    /// Whether data may be given to a subflow: there is new data for which the receive window has room, or data to send
+    /// again.
+    fn may_assign(&self) -> bool {
+        !self.sender.reinjection.is_empty()
+            || self.config.pr
+            || self.config.scheduler.duplicates()
+            || self.sender.map.sendable(self.sender.peer.end).is_some()
+    }
+
+    /// Whether an assignment keeps the stream's order, as plain TCP must, and Multipath TCP as long as it may fall back
+    /// to plain TCP.
+    fn keeps_order(&self, assign: &Assign) -> bool {
+        !self.needs_order() || self.sender.map.first_unassigned().is_some_and(|r| r.start == assign.range.start)
+    }
+
+    fn wait(&mut self, now: Instant, until: Option<Instant>, views: &[SubflowView]) -> Result<Carried, ScheduleError> {
+        // A wait without a time must end with an acknowledgement. Data on a dark subflow does not count while another
+        // one is alive, nor does data that the peer got over another subflow a timeout ago.
+        let dark = views.iter().all(|s| s.stale);
+        let stuck = self.sender.peer.overridden && self.sender.map.assigned_bytes() == 0;
+        let in_flight = !stuck && views.iter().any(|s| (dark || !s.stale) && s.window.unacked + s.queue.unsent > 0);
+        match until {
+            // A wait that has passed already would be repeated for ever.
+            Some(t) if t <= now => Err(ScheduleError::WaitIsOver),
+            Some(t) => {
+                self.scheduling.wake = Some(t);
+                Ok(Carried::Waiting)
+            }
+            None if in_flight => Ok(Carried::Waiting),
+            None => Err(ScheduleError::EndlessWait),
+        }
     }
 }
 
 impl Connection {
+    /// Gives data to the subflows that waited for the end of the instant.
+    pub(super) fn push_delegated(&mut self, now: Instant) {
+        let mut views = core::mem::take(&mut self.shared.scheduling.views);
+        self.fill_views(&mut views);
+        while let Some(id) = self.shared.host.next_pushed() {
+            self.run_scheduler(now, &mut views, Some(id));
+        }
+        self.shared.host.end_acknowledgement();
+        self.shared.scheduling.views = views;
+    }
+}
+
+impl Shared {
     /// Notes the end of a burst. If the burst's subflow is not the one that is being acknowledged, it waits for the end
     /// of the instant. Returns whether it waits.
     pub(super) fn delegate(&mut self, now: Instant, decision: &Decision, views: &[SubflowView]) -> bool {
@@ -413,16 +429,5 @@ impl Connection {
         let start = self.sender.map.sendable(self.sender.peer.end)?.start;
         let range = start..self.host.burst_end(start);
         Some(Assign { subflow, range, window: WindowUse::Queue, reason: Reason::new("picked before at this instant") })
-    }
-
-    /// Gives data to the subflows that waited for the end of the instant.
-    pub(super) fn push_delegated(&mut self, now: Instant) {
-        let mut views = core::mem::take(&mut self.scheduling.views);
-        self.fill_views(&mut views);
-        while let Some(id) = self.host.next_pushed() {
-            self.run_scheduler(now, &mut views, Some(id));
-        }
-        self.host.end_acknowledgement();
-        self.scheduling.views = views;
     }
 }
