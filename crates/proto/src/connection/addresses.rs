@@ -22,19 +22,11 @@ impl Connection {
         first.is_some_and(|s| s.id == id && !(s.send_data_fin && ends))
     }
 
-    /// Puts the next announcement on an acknowledgement of subflow `id`. A subflow that ends or does not answer carries
-    /// none while another can, because it may be the one whose address is gone.
-    #[cold]
-    pub(super) fn add_announcement(&mut self, now: Instant, id: SubflowId, segment: &mut Segment) {
-        if !self.shared.addresses.has_announcement() {
-            return;
-        }
-        let is_alive = self.subflows.get(id).is_some_and(Subflow::is_alive);
-        if !is_alive && self.subflows.iter().any(Subflow::is_alive) {
-            return;
-        }
-        let is_news = self.subflows.get(id).is_some_and(|s| s.tcp.owes_ack());
-        self.shared.addresses.add_announcement(now, is_news, segment);
+    /// Whether subflow `id` may carry an announcement. A subflow that ends or does not answer carries none while another
+    /// can, because it may be the one whose address is gone.
+    pub(super) fn may_announce(&self, id: SubflowId) -> bool {
+        let mut alive = self.subflows.iter().filter(|s| s.is_alive()).peekable();
+        self.shared.addresses.has_announcement() && (alive.peek().is_none() || alive.any(|s| s.id == id))
     }
 
     /// Takes a REMOVE_ADDR: no more joins to the addresses; subflows that use one are asked whether they are alive. "If
@@ -94,10 +86,8 @@ impl Connection {
         if !self.shared.addresses.remove_local(address, self.is_mptcp()) {
             return;
         }
-        for id in self.subflows.ids() {
-            if self.subflows.get(id).is_some_and(|s| s.tcp.local.ip() == address && !s.tcp.is_closed()) {
-                self.retire_subflow(now, id);
-            }
+        for subflow in self.subflows.iter_mut().filter(|s| s.tcp.local.ip() == address && !s.tcp.is_closed()) {
+            self.shared.retire(now, subflow);
         }
         self.schedule(now);
     }
@@ -122,20 +112,6 @@ impl Connection {
         }
         self.schedule(now);
         Ok(())
-    }
-
-    /// Puts MP_PRIO on an acknowledgement if it fits, otherwise on the next one.
-    #[cold]
-    pub(super) fn add_priority(&mut self, id: SubflowId, segment: &mut Segment) {
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        let Some(backup) = subflow.send_priority else { return };
-        let option = MptcpOption::Priority { backup };
-        if option.wire_len().next_multiple_of(4) <= segment.options.free_bytes() {
-            segment.options.mptcp.push(option);
-            subflow.send_priority = None;
-        } else {
-            subflow.tcp.signal();
-        }
     }
 
     /// Sends the probes that are due. If there was no answer, the subflow or the connection ends.
@@ -167,6 +143,19 @@ impl Connection {
 }
 
 impl Shared {
+    /// Puts MP_PRIO on an acknowledgement if it fits, otherwise on the next one.
+    #[cold]
+    pub(super) fn add_priority(&self, subflow: &mut Subflow, segment: &mut Segment) {
+        let Some(backup) = subflow.send_priority else { return };
+        let option = MptcpOption::Priority { backup };
+        if option.wire_len().next_multiple_of(4) <= segment.options.free_bytes() {
+            segment.options.mptcp.push(option);
+            subflow.send_priority = None;
+        } else {
+            subflow.tcp.signal();
+        }
+    }
+
     /// Takes an ADD_ADDR with a right HMAC and echoes it, or takes the echo of one of ours.
     pub(super) fn take_address(
         &mut self,

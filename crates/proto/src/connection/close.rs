@@ -240,26 +240,16 @@ impl Connection {
         self.shared.life.data_fin = DataFin::Sent { again: now + wait, times: times + 1 };
     }
 
-    /// Takes the position of a DATA_FIN in the peer's stream, which is the last octet of its mapping.
-    #[cold]
-    pub(super) fn take_data_fin(&mut self, id: SubflowId, mapping: Mapping) {
-        let Some(keys) = self.shared.mode.keys() else { return };
-        if !self.shared.receiver.take_data_fin(&keys, mapping) {
-            return;
-        }
-        self.shared.report_end();
-        if let Some(subflow) = self.subflows.get_mut(id) {
-            subflow.tcp.ack_now();
-        }
-    }
-
     /// Handles plain TCP's FIN: the stream ends where the subflow's sequence does. If bytes before it are missing
     /// nevertheless, the stream cannot be completed, and the subflow is reset.
     pub(super) fn end_plain_stream(&mut self, now: Instant, id: SubflowId) {
         if self.shared.receiver.complete() {
             return;
         }
-        let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.tcp.fin_arrived()) else { return };
+        let subflow = self.subflows.at(id).subflow;
+        if !subflow.tcp.fin_arrived() {
+            return;
+        }
         let end = DataSeq(subflow.tcp.bytes_before_fin());
         if self.shared.receiver.next() != end || self.shared.receiver.has_end() {
             return self.reset_subflow(now, id, &[]);
@@ -333,13 +323,14 @@ impl Connection {
     /// Handles subflows that end in order while the connection continues: the peer did not want them any more. If none
     /// is left, another join is tried.
     fn forget_ended_subflows(&mut self, now: Instant) {
-        for id in self.subflows.ids() {
-            // A subflow in TIME-WAIT carries nothing any more.
-            if self.subflows.get(id).is_some_and(|s| s.has_ended() && !s.health.is_down()) {
-                self.end_subflow(now, id);
-                if self.is_orphaned() {
-                    self.shared.joins.after_loss(now);
-                }
+        // A subflow in TIME-WAIT carries nothing any more.
+        let has_ended = |s: &&Subflow| s.has_ended() && !s.health.is_down();
+        loop {
+            let ended = self.subflows.iter().find(has_ended).map(|s| s.id);
+            let Some(id) = ended else { return };
+            self.end_subflow(now, id);
+            if self.is_orphaned() {
+                self.shared.joins.after_loss(now);
             }
         }
     }
@@ -352,24 +343,16 @@ impl Connection {
         if self.shared.is_over() || self.shared.receiver.complete() {
             return;
         }
-        if self.subflows.get_mut(id).is_some_and(|s| s.mappings.has_waiting()) {
+        let at = self.subflows.at(id);
+        if at.subflow.mappings.has_waiting() {
             // Data without its mapping will not get it any more.
             return self.refuse_subflow(now, id, ResetReason::Middlebox);
         }
-        let others = self.subflows.iter().any(|s| s.id != id && s.usable());
-        if others || self.shared.sender.map.assigned_bytes() + self.shared.sender.map.unassigned_bytes() == 0 {
-            self.retire_subflow(now, id);
+        let map = &self.shared.sender.map;
+        if at.others().any(Subflow::usable) || map.assigned_bytes() + map.unassigned_bytes() == 0 {
+            self.shared.retire(now, at.subflow);
         }
         self.shared.life.note_answer(now);
-    }
-
-    /// Ends our direction of a subflow. Data that it has not sent yet goes to others.
-    pub(super) fn retire_subflow(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        for range in subflow.tcp.take_unsent() {
-            self.shared.sender.map.withdraw(range, id);
-        }
-        subflow.tcp.close(now);
     }
 
     /// Whether no subflow can carry anything although the stream has not ended: "the MPTCP connection is treated as
@@ -440,6 +423,24 @@ impl Connection {
 }
 
 impl Shared {
+    /// Takes the position of a DATA_FIN in the peer's stream, which is the last octet of its mapping.
+    #[cold]
+    pub(super) fn take_data_fin(&mut self, subflow: &mut Subflow, mapping: Mapping) {
+        let Some(keys) = self.mode.keys() else { return };
+        if self.receiver.take_data_fin(&keys, mapping) {
+            self.report_end();
+            subflow.tcp.ack_now();
+        }
+    }
+
+    /// Ends our direction of a subflow. Data that it has not sent yet goes to others.
+    pub(super) fn retire(&mut self, now: Instant, subflow: &mut Subflow) {
+        for range in subflow.tcp.take_unsent() {
+            self.sender.map.withdraw(range, subflow.id);
+        }
+        subflow.tcp.close(now);
+    }
+
     /// Whether one of the directions was closed.
     pub(super) fn has_an_end(&self) -> bool {
         self.life.data_fin != DataFin::NotRequested || self.receiver.has_end()

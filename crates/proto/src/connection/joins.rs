@@ -240,20 +240,19 @@ pub(super) fn is_proved(keys: &Keys, local_nonce: u32, remote_nonce: u32, hmac: 
     crypto::constant_time_eq(&crypto::join_hmac_160(&expected), hmac)
 }
 
-impl Connection {
+impl Shared {
     /// Takes the handshake options of a segment of a further subflow.
-    pub(super) fn take_join_options(&mut self, id: SubflowId, segment: &Segment) -> HandshakeStep {
-        let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
+    pub(super) fn take_join_options(&mut self, subflow: &mut Subflow, segment: &Segment) -> HandshakeStep {
         match (subflow.join, subflow.tcp.state()) {
-            (Join::Pending { local_nonce, .. }, State::SynSent) => self.take_join_answer(id, segment, local_nonce),
+            (Join::Pending { local_nonce, .. }, State::SynSent) => self.take_join_answer(subflow, segment, local_nonce),
             (Join::Pending { local_nonce, remote_nonce }, State::SynReceived) => {
-                self.take_third_ack(id, segment, local_nonce, remote_nonce)
+                self.take_third_ack(subflow, segment, local_nonce, remote_nonce)
             }
             (Join::AwaitFourthAck { .. }, _) => {
                 if !segment.flags.intersects(Flags::SYN | Flags::RST) && segment.flags.contains(Flags::ACK) {
                     subflow.join = Join::Done { carried: false };
                     subflow.third_ack_again = None;
-                    self.shared.fallback.ever_joined = true;
+                    self.fallback.ever_joined = true;
                 }
                 HandshakeStep::GoOn
             }
@@ -269,14 +268,14 @@ impl Connection {
     }
 
     /// On the client: takes the SYN/ACK.
-    fn take_join_answer(&mut self, id: SubflowId, segment: &Segment, local_nonce: u32) -> HandshakeStep {
+    fn take_join_answer(&mut self, subflow: &mut Subflow, segment: &Segment, local_nonce: u32) -> HandshakeStep {
         if !segment.flags.contains(Flags::SYN | Flags::ACK) {
             return HandshakeStep::GoOn;
         }
         //= RFC 8684 §3.2: "then the subflow is unusable and Host A MUST close it with a RST"
         //= tests: mp_join::an_answer_without_mp_join_is_refused
         let (Some(keys), Some(MpJoin::SynAck { hmac, nonce, address_id, backup })) =
-            (self.shared.mode.keys(), join(segment).copied())
+            (self.mode.keys(), join(segment).copied())
         else {
             return REFUSED;
         };
@@ -290,23 +289,22 @@ impl Connection {
         if !crypto::constant_time_eq(&crypto::join_hmac_64(&expected).to_be_bytes(), &hmac.to_be_bytes()) {
             return REFUSED;
         }
-        if self.shared.closes_to_joins() {
+        if self.closes_to_joins() {
             return HandshakeStep::Reset(ResetReason::MptcpError);
         }
-        let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
         subflow.remote_id = address_id;
         subflow.backup |= backup;
-        self.shared.addresses.prove(subflow.tcp.remote);
-        self.shared.joins.note_answer(subflow.tcp.local.ip(), subflow.tcp.remote);
+        self.addresses.prove(subflow.tcp.remote);
+        self.joins.note_answer(subflow.tcp.local.ip(), subflow.tcp.remote);
         subflow.join = Join::AwaitFourthAck { local_nonce, remote_nonce: nonce };
-        self.shared.fallback.peer_may_use_joins = true;
+        self.fallback.peer_may_use_joins = true;
         HandshakeStep::GoOn
     }
 
     /// On the server: takes the third ACK.
     fn take_third_ack(
         &mut self,
-        id: SubflowId,
+        subflow: &mut Subflow,
         segment: &Segment,
         local_nonce: u32,
         remote_nonce: u32,
@@ -314,20 +312,19 @@ impl Connection {
         if segment.flags.intersects(Flags::SYN | Flags::RST) {
             return HandshakeStep::GoOn;
         }
-        let (Some(keys), Some(MpJoin::Ack { hmac })) = (self.shared.mode.keys(), join(segment)) else { return REFUSED };
+        let (Some(keys), Some(MpJoin::Ack { hmac })) = (self.mode.keys(), join(segment)) else { return REFUSED };
         if !is_proved(&keys, local_nonce, remote_nonce, hmac) {
             return REFUSED;
         }
-        if self.shared.closes_to_joins() {
+        if self.closes_to_joins() {
             return HandshakeStep::Reset(ResetReason::MptcpError);
         }
-        let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
         subflow.join = Join::Done { carried: false };
         // The fourth ACK lets the client send data.
         subflow.tcp.ack_now();
         //= RFC 8684 §3.2: "receipt of this packet MUST trigger a regular TCP ACK in response"
         //= tests: mp_join::four_segments_join_a_subflow
-        (self.shared.fallback.peer_may_use_joins, self.shared.fallback.ever_joined) = (true, true);
+        (self.fallback.peer_may_use_joins, self.fallback.ever_joined) = (true, true);
         HandshakeStep::GoOn
     }
 }

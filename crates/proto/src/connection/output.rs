@@ -41,7 +41,7 @@ impl Connection {
                 if max_segments > 1 {
                     self.join_following(now, id, &out, max_segments, segment);
                 }
-                return ecn;
+                return Some(ecn);
             }
             id = self.subflows.after(id);
         }
@@ -71,59 +71,68 @@ impl Connection {
     }
 
     /// Builds the segment.
-    fn build(&mut self, now: Instant, id: SubflowId, out: &Outgoing, segment: &mut Segment) -> Option<Ecn> {
-        let mptcp = self.is_mptcp();
-        let occupied = self.shared.occupied(self.subflows.get(id)?.tcp.held_bytes());
-        let subflow = self.subflows.get_mut(id)?;
+    fn build(&mut self, now: Instant, id: SubflowId, out: &Outgoing, segment: &mut Segment) -> Ecn {
+        let may_announce = self.may_announce(id);
+        let (shared, mut at) = (&mut self.shared, self.subflows.at(id));
+        let mptcp = shared.is_mptcp();
+        let occupied = shared.occupied(at.subflow.tcp.held_bytes());
+        let subflow = &mut *at.subflow;
         let offered = if *out == Outgoing::Syn {
-            self.shared.receiver.window.of_syn()
+            shared.receiver.window.of_syn()
         } else {
-            if self.shared.receiver.window.ends_quick_acks(occupied) {
+            if shared.receiver.window.ends_quick_acks(occupied) {
                 subflow.tcp.end_quick_acks();
             }
-            self.shared.receiver.offer(&subflow.tcp, &subflow.window, occupied)
+            shared.receiver.offer(&subflow.tcp, &subflow.window, occupied)
         };
-        self.shared.receiver.note_offered(offered);
+        shared.receiver.note_offered(offered);
         subflow.tcp.header(now, out, offered, segment);
         let ecn = subflow.tcp.ecn_of(out);
-        self.add_options(now, id, out, segment);
+        shared.add_options(now, subflow, out, may_announce, segment);
         if let Outgoing::Data { data, again, .. } = out
             && data.start < data.end
         {
             let (range, again) = (data.start..data.end, *again);
-            self.shared.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again });
+            shared.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again });
         }
-        if let Some(subflow) = self.subflows.get_mut(id) {
-            subflow.tcp.finish(segment);
-            if self.shared.fallback.signals.waits_for_room(segment) {
-                // MP_FAIL has no room beside data or the end of the stream, so an acknowledgement follows.
-                subflow.tcp.signal();
+        subflow.tcp.finish(segment);
+        if shared.fallback.signals.waits_for_room(segment) {
+            // MP_FAIL has no room beside data or the end of the stream, so an acknowledgement follows.
+            subflow.tcp.signal();
+        }
+        if mptcp {
+            subflow.tcp.set_offered(offered);
+            if segment.options.dss.is_some_and(|dss| dss.data_ack.is_some()) {
+                subflow.told = shared.receiver.next();
             }
-            if mptcp {
-                subflow.tcp.set_offered(offered);
-                if segment.options.dss.is_some_and(|dss| dss.data_ack.is_some()) {
-                    subflow.told = self.shared.receiver.next();
-                }
+            if *out == Outgoing::Ack {
+                shared.acknowledge_sooner(now, &mut at, None);
             }
         }
-        if mptcp && *out == Outgoing::Ack {
-            self.acknowledge_sooner(now, id, None);
-        }
-        Some(ecn)
+        ecn
     }
+}
 
-    fn add_options(&mut self, now: Instant, id: SubflowId, out: &Outgoing, segment: &mut Segment) {
-        let Some(subflow) = self.subflows.get(id) else { return };
+impl Shared {
+    /// Adds the options of Multipath TCP. `may_announce`: an address may be announced on an acknowledgement.
+    fn add_options(
+        &mut self,
+        now: Instant,
+        subflow: &mut Subflow,
+        out: &Outgoing,
+        may_announce: bool,
+        segment: &mut Segment,
+    ) {
         if *out == Outgoing::Syn {
-            return self.shared.syn_options(subflow, segment);
+            return self.syn_options(subflow, segment);
         }
         let carries_data = matches!(out, Outgoing::Data { data, .. } if data.start < data.end);
-        let Some(keys) = self.shared.mode.keys() else {
+        let Some(keys) = self.mode.keys() else {
             if let Outgoing::Data { ssn, again, .. } = out {
-                self.shared.add_infinite_mapping(*ssn, *again, segment);
+                self.add_infinite_mapping(*ssn, *again, segment);
             }
             if !carries_data {
-                self.add_signals(now, id, segment);
+                self.add_signals(now, subflow, segment);
             }
             return;
         };
@@ -134,20 +143,20 @@ impl Connection {
             segment.options.mptcp.push(MptcpOption::Join(option));
             return;
         }
-        let first = subflow.join == Join::Initial && self.shared.role == Role::Client && self.shared.is_unconfirmed();
-        let announce_end = subflow.send_data_fin && matches!(self.shared.life.data_fin, DataFin::Sent { .. });
+        let first = subflow.join == Join::Initial && self.role == Role::Client && self.is_unconfirmed();
+        let announce_end = subflow.send_data_fin && matches!(self.life.data_fin, DataFin::Sent { .. });
         let ends_now = announce_end && !matches!(out, Outgoing::Data { .. });
-        if first && !ends_now && self.shared.add_capable(subflow, out, segment) {
+        if first && !ends_now && self.add_capable(subflow, out, segment) {
             return;
         }
-        let acknowledged = keys.wire_data_ack(self.shared.receiver.acknowledged_position());
+        let acknowledged = keys.wire_data_ack(self.receiver.acknowledged_position());
         //= RFC 8684 §3.3.2: "If data is received with a 64-bit DSN, it MUST be acknowledged with a 64-bit Data ACK"
         //= tests: dss::a_data_ack_is_as_long_as_the_number_of_the_data_that_came_last
         //= RFC 8684 §3.3.1: "an implementation MAY include just the lower 32 bits of the data sequence number in the Data Sequence
         //= Mapping and/or Data ACK as an optimization"
         //= tests: dss::a_data_ack_is_as_long_as_the_number_of_the_data_that_came_last
         // A segment that was cut before the peer's data sequence numbers became long has no room for a long DATA_ACK.
-        let long = self.shared.receiver.peer_numbers_are_long && segment.payload.len() <= subflow.tcp.mss();
+        let long = self.receiver.peer_numbers_are_long && segment.payload.len() <= subflow.tcp.mss();
         let data_ack = Some(if long { DataNumber::Long(acknowledged) } else { DataNumber::Short(acknowledged as u32) });
         //= RFC 8684 §3.7: "A sender MUST include a DSS option with Data Sequence Mapping in every segment until one of the sent
         //= segments has been acknowledged with a DSS option containing a Data ACK"
@@ -155,14 +164,14 @@ impl Connection {
         let mapped = mapped(subflow, out, &segment.payload).filter(|_| carries_data);
         let mapping = mapped.map(|Mapped { ssn, start, len, payload }| {
             let (ssn, dsn) = (ssn as u32, keys.wire_dsn(start));
-            let checksum = self.shared.checksum_of(payload, dsn, ssn);
+            let checksum = self.checksum_of(payload, dsn, ssn);
             //= RFC 8684 §3.3.1: "An implementation MUST send the full 64-bit data sequence number if it is transmitting at a
             //= sufficiently high rate that the 32-bit value could wrap within the Maximum Segment Lifetime (MSL)"
             //= tests: dss::each_segment_is_one_mapping_and_the_stream_starts_after_the_initial_number
             Mapping { dsn: DataNumber::Long(dsn), ssn, len: len as u16, checksum }
         });
         let mut dss = Dss { data_ack, mapping, data_fin: false };
-        let end = self.shared.end_position();
+        let end = self.end_position();
         if dss.mapping.is_none() {
             //= RFC 8684 §3.3.3: "when the DATA_FIN is not attached to a TCP segment containing data, the DSS MUST have
             //= a subflow sequence number of 0, a Data-Level Length of 1"
@@ -170,24 +179,22 @@ impl Connection {
             if announce_end {
                 // DATA_FIN without data: one octet, subflow sequence number 0 (RFC 8684 §3.3.3).
                 let dsn = DataNumber::Long(keys.wire_dsn(end));
-                let checksum = self.shared.checksum.then(|| DataChecksum::default().finish(keys.wire_dsn(end), 0, 1));
+                let checksum = self.checksum.then(|| DataChecksum::default().finish(keys.wire_dsn(end), 0, 1));
                 dss.mapping = Some(Mapping { dsn, ssn: 0, len: 1, checksum });
                 dss.data_fin = true;
-                if let Some(subflow) = self.subflows.get_mut(id) {
-                    subflow.send_data_fin = false;
-                }
+                subflow.send_data_fin = false;
             }
             segment.options.dss = Some(dss);
-            self.add_signals(now, id, segment);
-            self.add_priority(id, segment);
-            self.add_announcement(now, id, segment);
+            self.add_signals(now, subflow, segment);
+            self.add_priority(subflow, segment);
+            if may_announce {
+                self.addresses.add_announcement(now, subflow.tcp.owes_ack(), segment);
+            }
         } else {
             segment.options.dss = Some(dss);
         }
     }
-}
 
-impl Shared {
     /// Adds MP_CAPABLE to the client's ACK and its first data, until the peer has confirmed (RFC 8684 §3.1).
     #[cold]
     fn add_capable(&self, subflow: &Subflow, out: &Outgoing, segment: &mut Segment) -> bool {
@@ -253,7 +260,7 @@ const MAX_PACKET_BYTES: u32 = 65_535;
 impl Connection {
     /// Adds segments that follow `out` to `segment`, which was made for `out`, so that they leave as one: at most
     /// `max_segments` in all.
-    pub(super) fn join_following(
+    fn join_following(
         &mut self,
         now: Instant,
         id: SubflowId,
@@ -261,7 +268,7 @@ impl Connection {
         max_segments: usize,
         segment: &mut Segment,
     ) {
-        let Some(start) = self.first_of_several(id, out, segment) else { return };
+        let Some(start) = self.shared.first_of_several(self.subflows.at(id).subflow, out, segment) else { return };
         let size = segment.payload.len();
         let most = MAX_PACKET_BYTES.saturating_sub(segment.ip_len()) / size * size + size;
         let (mut len, mut count) = (size, 1);
@@ -269,7 +276,7 @@ impl Connection {
             if self.announcement_is_due(id) || segment.flags.intersects(Flags::PSH | Flags::FIN) {
                 break;
             }
-            let Some(subflow) = self.subflows.get_mut(id) else { break };
+            let subflow = self.subflows.at(id).subflow;
             // Everything that is done for a segment that leaves alone; see `next_of_subflow` and `build`.
             let grew = subflow.tcp.grow_send_buffer(self.shared.sender.writer_waits, false);
             let next = subflow.tcp.next_part(now, start + u64::from(len), size);
@@ -293,17 +300,18 @@ impl Connection {
             segment.segment_size = Some(size as u16);
             if let Some(mapping) = segment.options.dss.as_mut().and_then(|dss| dss.mapping.as_mut()) {
                 mapping.len = len as u16;
-                if let (Outgoing::Data { ssn, .. }, Some(subflow)) = (out, self.subflows.get_mut(id)) {
-                    subflow.tcp.declare_several(*ssn, start, len);
+                if let Outgoing::Data { ssn, .. } = out {
+                    self.subflows.at(id).subflow.tcp.declare_several(*ssn, start, len);
                 }
             }
         }
     }
+}
 
+impl Shared {
     /// Stream position of the new data in `out`, if more segments may leave as one with it.
-    fn first_of_several(&self, id: SubflowId, out: &Outgoing, segment: &Segment) -> Option<DataSeq> {
+    fn first_of_several(&self, subflow: &Subflow, out: &Outgoing, segment: &Segment) -> Option<DataSeq> {
         let Outgoing::Data { data, again: false, .. } = out else { return None };
-        let subflow = self.subflows.get(id)?;
         let alone = segment.payload.is_empty()
             // A probe of the path's MTU may get lost.
             || segment.payload.len() > subflow.tcp.mss().min(u16::MAX.into())
@@ -313,9 +321,9 @@ impl Connection {
             || !segment.options.mptcp.is_empty()
             // The next segment may have other SACK blocks, or more room for them.
             || subflow.tcp.has_blocks()
-            || self.shared.fallback.signals.waits_for_room(segment)
+            || self.fallback.signals.waits_for_room(segment)
             // Data that another subflow has delivered is no longer in the send buffer.
-            || data.start < self.shared.sender.map.first_unacked();
+            || data.start < self.sender.map.first_unacked();
         let mapping = segment.options.dss.and_then(|dss| dss.mapping);
         // An infinite mapping belongs to one segment, and a checksum would have to be computed anew for each.
         let one_mapping = match self.is_mptcp() {

@@ -49,12 +49,11 @@ impl Connection {
 
     /// The stream has moved on. While a late subflow stays silent, others send more of its data.
     pub(super) fn pass_by_late(&mut self, now: Instant) {
-        self.shared.sender.passing_by = false;
-        for id in self.subflows.ids() {
-            if self.subflows.get(id).is_some_and(|s| s.health.is_late()) {
-                self.shared.sender.passing_by = true;
-                self.handle_late_subflow(now, id);
-            }
+        let late = self.subflows.iter().filter(|s| s.health.is_late());
+        let late = late.fold(SubflowSet::EMPTY, |all, s| all.with(s.id));
+        self.shared.sender.passing_by = !late.is_empty();
+        for id in late.iter() {
+            self.handle_late_subflow(now, id);
         }
     }
 
@@ -107,19 +106,19 @@ impl Connection {
     /// does not carry it, preferably an idle one. Subflows that have been silent for long become stale.
     pub(super) fn handle_data_timeout(&mut self, now: Instant) {
         self.shared.sender.data_timer = None;
-        let mut silent = Vec::new();
-        for subflow in self.subflows.iter_mut().filter(|s| s.usable() && s.tcp.queue().packets_out() > 0) {
-            if subflow.silence.time_out(subflow.tcp.acked_offset()) && !subflow.health.is_stale() {
-                silent.push(subflow.id);
+        let mut alive = self.subflows.iter().filter(|s| s.is_alive()).count();
+        let mut is_passed_by = false;
+        for subflow in self.subflows.usable_mut().filter(|s| s.tcp.queue().packets_out() > 0) {
+            let is_silent = subflow.silence.time_out(subflow.tcp.acked_offset()) && !subflow.health.is_stale();
+            // The subflow itself is alive, too.
+            if is_silent && alive > 1 {
+                subflow.health.time_out();
+                alive -= usize::from(subflow.health.is_stale());
+                is_passed_by = true;
             }
         }
-        for id in silent {
-            if self.subflows.iter().any(|s| s.id != id && s.is_alive()) {
-                if let Some(subflow) = self.subflows.get_mut(id) {
-                    subflow.health.time_out();
-                }
-                self.send_everything_again();
-            }
+        if is_passed_by && self.may_send_everything_again() {
+            self.shared.sender.send_everything_again();
         }
         let first = self.shared.sender.map.first_unacked();
         let Some((span, owners)) = self.shared.sender.map.span_at(first) else { return };
@@ -138,7 +137,7 @@ impl Connection {
     /// timeout. If the subflow holds the stream's next byte, others carry that byte too. Returns whether there is
     /// something to send.
     pub(super) fn handle_late_subflow(&mut self, now: Instant, id: SubflowId) -> bool {
-        self.is_mptcp() && self.shared.fast_detection() && self.shared.sender.pass_by(now, &mut self.subflows, id)
+        self.is_mptcp() && self.shared.fast_detection() && self.shared.sender.pass_by(now, &mut self.subflows.at(id))
     }
 
     /// A retransmission timeout on `id`: its data goes to other subflows, and it gets no new data until it shows a sign
@@ -147,34 +146,30 @@ impl Connection {
         if !self.is_mptcp() || !self.shared.fast_detection() {
             return;
         }
-        let alive = self.subflows.iter().any(|s| s.id != id && s.is_alive());
-        let for_window = self.shared.longest_repetition();
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
+        let mut at = self.subflows.at(id);
         // A path whose last word is a closed window is not dark: what is repeated there probes the window, more and more seldom.
-        let interval = if subflow.tcp.peer_window() == 0 { for_window } else { PROBE_INTERVAL };
-        subflow.tcp.probe_at_least_every(Some(interval));
-        subflow.health.time_out();
+        let is_closed = at.subflow.tcp.peer_window() == 0;
+        let interval = if is_closed { self.shared.longest_repetition() } else { PROBE_INTERVAL };
+        at.subflow.tcp.probe_at_least_every(Some(interval));
+        at.subflow.health.time_out();
         self.shared.joins.request();
-        if alive {
-            self.shared.sender.hand_over(&mut self.subflows, id);
+        if at.others().any(Subflow::is_alive) {
+            self.shared.sender.hand_over(&mut at);
         }
     }
 
-    /// Assigns all unacknowledged data again
+    /// Whether all unacknowledged data may be assigned again
     /// ([`Sender::send_everything_again`](crate::sender::Sender::send_everything_again)). Not while nothing has been
     /// acknowledged and the first subflow still repeats everything: the peer may yet fall back to plain TCP, where no
     /// data may come twice.
-    fn send_everything_again(&mut self) {
+    fn may_send_everything_again(&self) -> bool {
         let first_repeats = || self.subflows.iter().any(|s| s.join == Join::Initial && !s.tcp.is_closed());
-        if !self.may_have_left() && (self.shared.fallback.data_ack_seen || !first_repeats()) {
-            self.shared.sender.send_everything_again();
-        }
+        !self.may_have_left() && (self.shared.fallback.data_ack_seen || !first_repeats())
     }
 
     /// Ends a subflow: others send again what only it carried, and a new join is tried.
     pub(super) fn lose_subflow(&mut self, now: Instant, id: SubflowId) {
-        if self.subflows.get_mut(id).is_some_and(|s| !s.health.is_down()) {
-            self.end_subflow(now, id);
+        if self.end_subflow(now, id) {
             self.shared.joins.after_loss(now);
         }
     }
@@ -188,34 +183,38 @@ impl Connection {
         self.lose_subflow(now, id);
     }
 
-    /// Ends a subflow.
-    pub(super) fn end_subflow(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        let (was_up, local, remote) = (subflow.health.end(), subflow.tcp.local.ip(), subflow.tcp.remote);
-        let unanswered = subflow.tcp.syns_unanswered();
-        if !self.shared.is_path_of_peer(local, remote) {
-            self.shared.joins.charge_unproved(unanswered);
+    /// Ends a subflow. Returns whether it had not ended before.
+    pub(super) fn end_subflow(&mut self, now: Instant, id: SubflowId) -> bool {
+        let may_send_everything_again = self.may_send_everything_again();
+        let (shared, mut at) = (&mut self.shared, self.subflows.at(id));
+        if at.subflow.health.is_down() {
+            return false;
+        }
+        let was_up = at.subflow.health.end();
+        if !shared.is_path_of_peer(at.subflow.tcp.local.ip(), at.subflow.tcp.remote) {
+            shared.joins.charge_unproved(at.subflow.tcp.syns_unanswered());
         }
         // A join that was refused or never answered carried nothing and does not count, except one that this side
         // refuses because it is too late to join.
-        let too_late = self.shared.role == super::Role::Client && self.shared.closes_to_joins();
-        if self.is_mptcp() && !self.shared.fast_detection() && (was_up || too_late) {
-            self.send_everything_again();
+        let too_late = shared.role == super::Role::Client && shared.closes_to_joins();
+        if shared.is_mptcp() && !shared.fast_detection() && (was_up || too_late) && may_send_everything_again {
+            shared.sender.send_everything_again();
         }
-        self.shared.sender.hand_over(&mut self.subflows, id);
-        self.shared.sender.release(id);
+        shared.sender.hand_over(&mut at);
+        shared.sender.release(id);
         if was_up {
             // If this was the last living subflow, the time for another one to join begins. A refused join does not
             // prolong it.
-            self.shared.note_living_subflow(now);
+            shared.note_living_subflow(now);
             self.tell(now, &Event::SubflowDown(id));
             self.shared.news.record(now, Kinds::CONNECTION, || Happening::SubflowDown(id));
         }
+        true
     }
 
     /// The subflow answered, so it may carry new data again.
     pub(super) fn revive(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
+        let subflow = self.subflows.at(id).subflow;
         if subflow.health.answer() {
             subflow.tcp.answered_again(now);
             self.take_over(id);
@@ -226,14 +225,13 @@ impl Connection {
     /// Subflow `id` is alive again. If it is the only one, it takes over the data of stale subflows, which no subflow
     /// could take when their timeouts came.
     fn take_over(&mut self, id: SubflowId) {
-        if !self.is_mptcp() || !self.shared.fast_detection() || self.subflows.iter().any(|s| s.id != id && s.is_alive())
-        {
+        let is_only_one = !self.subflows.iter().any(|s| s.id != id && s.is_alive());
+        if !self.shared.is_mptcp() || !self.shared.fast_detection() || !is_only_one {
             return;
         }
-        for stale in self.subflows.ids() {
-            if stale != id && self.subflows.get(stale).is_some_and(|s| s.health.is_stale()) {
-                self.shared.sender.hand_over(&mut self.subflows, stale);
-            }
+        let stale = self.subflows.iter().filter(|s| s.id != id && s.health.is_stale());
+        for stale in stale.fold(SubflowSet::EMPTY, |all, s| all.with(s.id)).iter() {
+            self.shared.sender.hand_over(&mut self.subflows.at(stale));
         }
     }
 

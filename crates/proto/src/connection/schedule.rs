@@ -213,7 +213,7 @@ impl Connection {
     fn feed_loss_probe(&mut self, views: &mut [SubflowView]) {
         let [view] = views else { return };
         let due = !self.is_mptcp() && view.queue.unsent == 0 && view.window_space() == 0;
-        if !due || !self.subflows.get(view.id).is_some_and(|s| s.tcp.loss_probe_is_due()) {
+        if !due || !self.subflows.usable().any(|s| s.tcp.loss_probe_is_due()) {
             return;
         }
         let Some(sendable) = self.shared.sender.map.sendable(self.shared.sender.peer.end) else { return };

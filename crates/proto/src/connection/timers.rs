@@ -3,7 +3,7 @@
 use super::close::DataFin;
 use super::handshake::THIRD_ACK_INTERVAL;
 use super::{Connection, Shared};
-use crate::congestion::PathState;
+use crate::paths::table::Split;
 use crate::tcp::Peers;
 use pathweave_units::Instant;
 
@@ -78,18 +78,12 @@ impl Connection {
 
     fn run_timers(&mut self, now: Instant) {
         for id in self.subflows.ids() {
-            let due = self.subflows.get(id).and_then(|s| s.tcp.poll_timeout()).is_some_and(|t| t <= now);
-            if !due {
-                continue;
-            }
-            let own = self.fill_paths(id);
-            let paths: Vec<PathState> = core::mem::take(&mut self.shared.paths);
+            let is_due = |at: &Split<'_>| at.subflow.tcp.poll_timeout().is_some_and(|t| t <= now);
+            let Some(at) = self.subflows.split(id).filter(is_due) else { continue };
             let mut changes = self.shared.changes.take().unwrap_or_default();
             changes.clear();
-            if let Some(subflow) = self.subflows.get_mut(id) {
-                subflow.tcp.handle_timeout(now, Peers { paths: &paths, own }, &mut changes);
-            }
-            self.shared.paths = paths;
+            let own = self.shared.fill_paths(&at);
+            at.subflow.tcp.handle_timeout(now, Peers { paths: &self.shared.paths, own }, &mut changes);
             self.apply_changes(now, id, &changes);
             self.shared.changes = Some(changes);
         }
