@@ -7,7 +7,7 @@ use crate::congestion::LossKind;
 use crate::paths::subflow::{Join, Subflow};
 use crate::scheduler::Event;
 use crate::sender::longest_probe_interval;
-use crate::seq::{DataSeq, SubflowId};
+use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use crate::tcp::{Changes, Ended, Told, Verdict};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
@@ -73,7 +73,7 @@ impl Connection {
             self.revive(now, id);
         }
         if changes.late {
-            self.handle_late_subflow(now, id);
+            self.pass_by(now, SubflowSet::only(id));
         }
         if let Some(rtt) = changes.rtt {
             self.tell(now, &Event::RttSample { subflow: id, rtt });
@@ -82,7 +82,7 @@ impl Connection {
             self.shared.news.record(now, Kinds::SEGMENTS, || Happening::Lost { subflow: id, kind });
             self.tell(now, &Event::Lost { subflow: id, kind });
             if kind == LossKind::Timeout {
-                self.handle_subflow_timeout(id);
+                self.shared.handle_subflow_timeout(&mut self.subflows.at(id));
             }
         }
         if changes.fin && self.is_mptcp() {
@@ -103,10 +103,11 @@ impl Connection {
             let reset = self.subflows.at(id).subflow.tcp.reset_segment(now);
             self.shared.control.push_back(reset);
         }
-        match ended {
-            Ended::Reset => self.lose_subflow(now, id),
-            Ended::Unanswered | Ended::NeverEstablished => self.lose_dark_subflow(now, id),
+        if ended != Ended::Reset && self.shared.fast_detection() {
+            // The path was silent for long. It counts as dark, so probing it continues.
+            self.shared.joins.forget_losses();
         }
+        self.lose_subflow(now, id);
         let error = match (ended, self.shared.role) {
             _ if self.shared.life.is_connected() => ConnectionError::Reset,
             (Ended::Unanswered | Ended::NeverEstablished, _) => ConnectionError::ConnectTimeout,

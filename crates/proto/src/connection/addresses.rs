@@ -4,6 +4,7 @@
 use super::handshake::Mode;
 use super::{Connection, DataFin, PathMeta, Role, SettingError, Shared};
 use crate::paths::subflow::Subflow;
+use crate::paths::table::SubflowTable;
 use crate::seq::SubflowId;
 use core::net::IpAddr;
 use pathweave_units::Instant;
@@ -27,30 +28,6 @@ impl Connection {
     pub(super) fn may_announce(&self, id: SubflowId) -> bool {
         let mut alive = self.subflows.iter().filter(|s| s.is_alive()).peekable();
         self.shared.addresses.has_announcement() && (alive.peek().is_none() || alive.any(|s| s.id == id))
-    }
-
-    /// Takes a REMOVE_ADDR: no more joins to the addresses; subflows that use one are asked whether they are alive. "If
-    /// a host receives a REMOVE_ADDR option, it must ensure that the affected path or paths are no longer in use before
-    /// it instigates closure. The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive on the
-    /// path" (RFC 8684 §3.4.2).
-    //= RFC 8684 §3.4.2: "The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive [RFC1122] on
-    //= the path, and if a response is received, the path SHOULD NOT be removed"
-    //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
-    pub(super) fn take_removal(&mut self, now: Instant, ids: &[AddressId]) {
-        for id in ids {
-            if !self.shared.addresses.may_answer(now) {
-                return;
-            }
-            let of_id = |remote| self.shared.addresses.remote().iter().any(|r| r.id == *id && r.address == remote);
-            self.shared.joins.forget_paths_to(of_id);
-            self.shared.addresses.take_removal(*id);
-            for subflow in self.subflows.established_mut().filter(|s| s.remote_id == *id && !s.is_asked_after_removal())
-            {
-                if self.shared.addresses.may_answer(now) {
-                    subflow.send_probe(now, true);
-                }
-            }
-        }
     }
 
     /// Adds an address of this host. A server announces it; a client joins from it at once.
@@ -138,6 +115,31 @@ impl Connection {
             && self.subflows.established().all(|s| silent(s) || s.repeats_for(now, timeout))
         {
             self.give_up(now);
+        }
+    }
+}
+
+impl Shared {
+    /// Takes a REMOVE_ADDR: no more joins to the addresses; subflows that use one are asked whether they are alive. "If
+    /// a host receives a REMOVE_ADDR option, it must ensure that the affected path or paths are no longer in use before
+    /// it instigates closure. The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive on the
+    /// path" (RFC 8684 §3.4.2).
+    //= RFC 8684 §3.4.2: "The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive [RFC1122] on
+    //= the path, and if a response is received, the path SHOULD NOT be removed"
+    //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
+    pub(super) fn take_removal(&mut self, now: Instant, ids: &[AddressId], subflows: &mut SubflowTable) {
+        for id in ids {
+            if !self.addresses.may_answer(now) {
+                return;
+            }
+            let of_id = |remote| self.addresses.remote().iter().any(|r| r.id == *id && r.address == remote);
+            self.joins.forget_paths_to(of_id);
+            self.addresses.take_removal(*id);
+            for subflow in subflows.established_mut().filter(|s| s.remote_id == *id && !s.is_asked_after_removal()) {
+                if self.addresses.may_answer(now) {
+                    subflow.send_probe(now, true);
+                }
+            }
         }
     }
 }

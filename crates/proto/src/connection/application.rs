@@ -3,6 +3,7 @@
 use super::close::DataFin;
 use super::{Connection, ConnectionEvent, ReadError, Shared, WriteError};
 use crate::host::Written;
+use crate::paths::table::SubflowTable;
 use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
 use crate::stream::send_buffer::SendBuffer;
@@ -131,7 +132,7 @@ impl Connection {
     /// If there is no data yet, or will never be any. A `max` of 0 reads nothing.
     pub fn read(&mut self, now: Instant, max: u64) -> Result<Payload, ReadError> {
         let Some(out) = self.shared.receiver.read(max) else { return Err(self.shared.nothing_read()) };
-        self.after_reading(now);
+        self.shared.after_reading(now, &mut self.subflows);
         Ok(out)
     }
 
@@ -155,45 +156,8 @@ impl Connection {
                 self.shared.nothing_read()
             });
         }
-        self.after_reading(now);
+        self.shared.after_reading(now, &mut self.subflows);
         Ok(read)
-    }
-
-    /// Announces the room that reading has made, if it is large enough to be worth a segment.
-    fn after_reading(&mut self, now: Instant) {
-        let mptcp = self.is_mptcp();
-        let longest = self.subflows.established().filter_map(|s| s.tcp.receiver_rtt()).max();
-        let distrusts = self.shared.receiver.window.distrusts_new_subflows();
-        let fresh = distrusts && mptcp && self.subflows.established().any(|s| !s.tcp.saw_full_segment());
-        let mut tuned = false;
-        if let Some(clamp) = self.shared.receiver.window.tune(now, self.shared.receiver.read_position(), longest, fresh)
-        {
-            for subflow in self.subflows.iter_mut() {
-                // The subflow's first full segment removes the clamp.
-                subflow.window.clamp = if fresh && subflow.tcp.saw_full_segment() { clamp } else { u64::MAX };
-            }
-            tuned = true;
-        }
-        let occupied = self.shared.occupied(0);
-        let takes = self.shared.receiver.window.reading_takes();
-        let at = if self.shared.receiver.window.waits_for_rest() && self.shared.receiver.ready_bytes() > 0 {
-            // A reader that has not read everything continues in this instant.
-            Some(now)
-        } else {
-            takes.map(|time| now + time)
-        };
-        let has_news = tuned || self.shared.receiver.has_news(occupied, mptcp);
-        for subflow in self.subflows.established_mut() {
-            // A host whose readers take time looks at each subflow with its own buffer, which holds only data that
-            // waits for a hole of that subflow.
-            let empty = occupied == 0 || (tuned && takes.is_some() && subflow.tcp.held_bytes() == 0);
-            subflow.tcp.after_read(at, empty);
-            if has_news && self.shared.receiver.tells(&subflow.tcp, &subflow.window, occupied) {
-                subflow.tcp.ack_by(at);
-            }
-        }
-        // The acknowledgements leave in the order of the subflows.
-        self.shared.next_output = SubflowId(0);
     }
 
     /// Whether some subflow is due to send an acknowledgement, at once or after the time that a reader takes.
@@ -238,6 +202,44 @@ impl Connection {
     /// As for [`Connection::write`].
     pub fn write_more(&mut self, now: Instant, payload: Payload) -> Result<u64, WriteError> {
         self.write_payload(now, payload, End::More)
+    }
+}
+
+impl Shared {
+    /// Announces the room that reading has made, if it is large enough to be worth a segment.
+    fn after_reading(&mut self, now: Instant, subflows: &mut SubflowTable) {
+        let mptcp = self.is_mptcp();
+        let longest = subflows.established().filter_map(|s| s.tcp.receiver_rtt()).max();
+        let distrusts = self.receiver.window.distrusts_new_subflows();
+        let fresh = distrusts && mptcp && subflows.established().any(|s| !s.tcp.saw_full_segment());
+        let mut tuned = false;
+        if let Some(clamp) = self.receiver.window.tune(now, self.receiver.read_position(), longest, fresh) {
+            for subflow in subflows.iter_mut() {
+                // The subflow's first full segment removes the clamp.
+                subflow.window.clamp = if fresh && subflow.tcp.saw_full_segment() { clamp } else { u64::MAX };
+            }
+            tuned = true;
+        }
+        let occupied = self.occupied(0);
+        let takes = self.receiver.window.reading_takes();
+        let at = if self.receiver.window.waits_for_rest() && self.receiver.ready_bytes() > 0 {
+            // A reader that has not read everything continues in this instant.
+            Some(now)
+        } else {
+            takes.map(|time| now + time)
+        };
+        let has_news = tuned || self.receiver.has_news(occupied, mptcp);
+        for subflow in subflows.established_mut() {
+            // A host whose readers take time looks at each subflow with its own buffer, which holds only data that
+            // waits for a hole of that subflow.
+            let empty = occupied == 0 || (tuned && takes.is_some() && subflow.tcp.held_bytes() == 0);
+            subflow.tcp.after_read(at, empty);
+            if has_news && self.receiver.tells(&subflow.tcp, &subflow.window, occupied) {
+                subflow.tcp.ack_by(at);
+            }
+        }
+        // The acknowledgements leave in the order of the subflows.
+        self.next_output = SubflowId(0);
     }
 }
 

@@ -3,6 +3,7 @@
 use super::handshake::Mode;
 use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds, Shared};
 use crate::paths::subflow::{Join, Subflow};
+use crate::paths::table::SubflowTable;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::State;
 use pathweave_units::{Duration, Instant};
@@ -149,15 +150,8 @@ impl Connection {
     }
 
     /// Aborts the connection if this segment brought data for an application that has left.
-    #[inline]
-    pub(super) fn follow_leaving(&mut self, now: Instant, segment: &Segment) {
-        if self.shared.life.left_at.is_some() {
-            self.refuse_unread(now, segment);
-        }
-    }
-
     #[cold]
-    fn refuse_unread(&mut self, now: Instant, segment: &Segment) {
+    pub(super) fn refuse_unread(&mut self, now: Instant, segment: &Segment) {
         if self.shared.life.error().is_some() || self.shared.receiver.ready_bytes() == 0 {
             return;
         }
@@ -167,7 +161,7 @@ impl Connection {
         // The peer believes a reset with the number that it has named itself, whatever else it has not received (RFC
         // 5961 §3.2).
         self.shared.control.push_back(segment.resetting_answer());
-        self.abort_subflows();
+        self.shared.abort_subflows(&mut self.subflows);
         self.shared.fail(now, ConnectionError::Aborted);
         self.shared.life.abandon();
     }
@@ -185,59 +179,9 @@ impl Connection {
             }
             self.shared.control.push_back(reset);
         }
-        self.abort_subflows();
+        self.shared.abort_subflows(&mut self.subflows);
         self.shared.fail(now, ConnectionError::Aborted);
         self.shared.life.abandon();
-    }
-
-    pub(super) fn abort_subflows(&mut self) {
-        self.shared.addresses.stop_repeating();
-        for subflow in self.subflows.iter_mut() {
-            subflow.tcp.abort();
-        }
-    }
-
-    /// After assigning: sends the end of the stream if it is requested and no data is unassigned.
-    pub(super) fn after_assigning(&mut self, now: Instant) {
-        if self.shared.life.data_fin != DataFin::Requested
-            || self.shared.sender.map.unassigned_bytes() > 0
-            || !self.shared.life.is_connected()
-        {
-            return;
-        }
-        match self.shared.mode {
-            Mode::Agreed(_) | Mode::Confirmed(_) => self.send_data_fin(now),
-            Mode::Plain => {
-                self.close_subflows(now);
-                self.shared.life.data_fin = DataFin::Acked;
-            }
-            Mode::Negotiating { .. } => {}
-        }
-    }
-
-    /// Sends the DATA_FIN on every subflow that can carry it, and plans to repeat it after a timeout.
-    pub(super) fn send_data_fin(&mut self, now: Instant) {
-        if self.shared.life.data_fin == DataFin::Requested && self.shared.sender.map.assigned_bytes() == 0 {
-            self.shared.life.progress_at = now;
-        }
-        if !self.shared.fast_detection() {
-            // A subflow that has not joined by now never will.
-            for subflow in self.subflows.iter_mut().filter(|s| s.tcp.state() == State::SynSent) {
-                subflow.tcp.abort();
-                subflow.health.end();
-            }
-        }
-        let times = if let DataFin::Sent { times, .. } = self.shared.life.data_fin { times } else { 0 };
-        let mut rto = FIRST_DATA_FIN_WAIT;
-        for subflow in self.subflows.usable_mut() {
-            subflow.send_data_fin = true;
-            subflow.tcp.signal();
-            rto = rto.max(subflow.tcp.rto());
-        }
-        // The wait doubles each time, as for data. The subflows' own timeouts do not double, because a DATA_FIN is not
-        // in flight on any of them.
-        let wait = rto.saturating_mul(1 << times.min(16)).min(self.shared.config.tcp.max_rto.max(rto));
-        self.shared.life.data_fin = DataFin::Sent { again: now + wait, times: times + 1 };
     }
 
     /// Handles plain TCP's FIN: the stream ends where the subflow's sequence does. If bytes before it are missing
@@ -256,23 +200,6 @@ impl Connection {
         }
         self.shared.receiver.end_here();
         self.shared.report_end();
-    }
-
-    //= RFC 8684 §3.5: "Host B answers on the same subflow with a TCP RST and tears down all subflows also through
-    //= sending TCP RST signals"
-    //= tests: fastclose::on_an_acknowledgement_it_is_answered_by_resets, fastclose::a_wrong_key_is_ignored
-    pub(super) fn take_fast_close(&mut self, now: Instant, receiver: Key) {
-        let Some(keys) = self.shared.mode.keys() else { return };
-        if receiver != keys.local {
-            return;
-        }
-        for subflow in self.subflows.established_mut() {
-            let mut reset = subflow.tcp.reset_segment(now);
-            reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::Unspecified });
-            self.shared.control.push_back(reset);
-        }
-        self.abort_subflows();
-        self.shared.fail(now, ConnectionError::Reset);
     }
 
     /// Whether this SYN opens a new connection between a subflow's addresses. A subflow in TIME-WAIT ends then.
@@ -305,7 +232,7 @@ impl Connection {
         //= data has been DATA_ACKed or until the segment with the DATA_FIN flag set is the only outstanding segment"
         //= tests: close::a_half_closed_connection_still_carries_the_other_direction, close::a_data_fin_that_overtakes_data_waits_for_it
         if self.is_mptcp() && self.shared.is_over() {
-            self.close_subflows(now);
+            self.shared.close_subflows(now, &mut self.subflows);
         }
         if self.shared.life.phase != Phase::Connected {
             return;
@@ -364,25 +291,6 @@ impl Connection {
         self.is_mptcp() && !self.shared.is_over() && self.subflows.iter().all(|s| !s.usable())
     }
 
-    /// Ends our direction on every subflow; one that is still in its handshake is no longer needed.
-    //= RFC 8684 §3.3.3: "Both hosts SHOULD send FINs on all subflows, as a courtesy, to allow middleboxes to clean up state even if
-    //= an individual subflow has failed"
-    //= tests: close::either_side_first_or_both_at_once
-    #[cold]
-    fn close_subflows(&mut self, now: Instant) {
-        self.shared.addresses.stop_repeating();
-        for subflow in self.subflows.iter_mut() {
-            if subflow.tcp.can_send() {
-                // The end has as much time as data has.
-                self.shared.life.progress_at = now;
-            }
-            if subflow.join != Join::Initial && !subflow.tcp.is_established() {
-                subflow.tcp.abort();
-            }
-            subflow.tcp.close(now);
-        }
-    }
-
     /// Whether some subflow's FIN, ours or the peer's, is still awaited.
     pub(super) fn is_closing(&self) -> bool {
         let over = self.shared.is_over();
@@ -397,7 +305,7 @@ impl Connection {
             // If the peer is alive after all, it need not wait for a timeout of its own.
             self.shared.control.push_back(subflow.tcp.reset_segment(now));
         }
-        self.abort_subflows();
+        self.shared.abort_subflows(&mut self.subflows);
         if over {
             self.follow_close(now);
         } else {
@@ -419,6 +327,94 @@ impl Connection {
             return;
         }
         if self.shared.is_over() { self.follow_close(now) } else { self.shared.fail(now, error) }
+    }
+}
+
+impl Shared {
+    pub(super) fn abort_subflows(&mut self, subflows: &mut SubflowTable) {
+        self.addresses.stop_repeating();
+        for subflow in subflows.iter_mut() {
+            subflow.tcp.abort();
+        }
+    }
+
+    /// After assigning: sends the end of the stream if it is requested and no data is unassigned.
+    pub(super) fn after_assigning(&mut self, now: Instant, subflows: &mut SubflowTable) {
+        if self.life.data_fin != DataFin::Requested
+            || self.sender.map.unassigned_bytes() > 0
+            || !self.life.is_connected()
+        {
+            return;
+        }
+        match self.mode {
+            Mode::Agreed(_) | Mode::Confirmed(_) => self.send_data_fin(now, subflows),
+            Mode::Plain => {
+                self.close_subflows(now, subflows);
+                self.life.data_fin = DataFin::Acked;
+            }
+            Mode::Negotiating { .. } => {}
+        }
+    }
+
+    /// Sends the DATA_FIN on every subflow that can carry it, and plans to repeat it after a timeout.
+    pub(super) fn send_data_fin(&mut self, now: Instant, subflows: &mut SubflowTable) {
+        if self.life.data_fin == DataFin::Requested && self.sender.map.assigned_bytes() == 0 {
+            self.life.progress_at = now;
+        }
+        if !self.fast_detection() {
+            // A subflow that has not joined by now never will.
+            for subflow in subflows.iter_mut().filter(|s| s.tcp.state() == State::SynSent) {
+                subflow.tcp.abort();
+                subflow.health.end();
+            }
+        }
+        let times = if let DataFin::Sent { times, .. } = self.life.data_fin { times } else { 0 };
+        let mut rto = FIRST_DATA_FIN_WAIT;
+        for subflow in subflows.usable_mut() {
+            subflow.send_data_fin = true;
+            subflow.tcp.signal();
+            rto = rto.max(subflow.tcp.rto());
+        }
+        // The wait doubles each time, as for data. The subflows' own timeouts do not double, because a DATA_FIN is not
+        // in flight on any of them.
+        let wait = rto.saturating_mul(1 << times.min(16)).min(self.config.tcp.max_rto.max(rto));
+        self.life.data_fin = DataFin::Sent { again: now + wait, times: times + 1 };
+    }
+
+    //= RFC 8684 §3.5: "Host B answers on the same subflow with a TCP RST and tears down all subflows also through
+    //= sending TCP RST signals"
+    //= tests: fastclose::on_an_acknowledgement_it_is_answered_by_resets, fastclose::a_wrong_key_is_ignored
+    pub(super) fn take_fast_close(&mut self, now: Instant, receiver: Key, subflows: &mut SubflowTable) {
+        let Some(keys) = self.mode.keys() else { return };
+        if receiver != keys.local {
+            return;
+        }
+        for subflow in subflows.established_mut() {
+            let mut reset = subflow.tcp.reset_segment(now);
+            reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::Unspecified });
+            self.control.push_back(reset);
+        }
+        self.abort_subflows(subflows);
+        self.fail(now, ConnectionError::Reset);
+    }
+
+    /// Ends our direction on every subflow; one that is still in its handshake is no longer needed.
+    //= RFC 8684 §3.3.3: "Both hosts SHOULD send FINs on all subflows, as a courtesy, to allow middleboxes to clean up state even if
+    //= an individual subflow has failed"
+    //= tests: close::either_side_first_or_both_at_once
+    #[cold]
+    fn close_subflows(&mut self, now: Instant, subflows: &mut SubflowTable) {
+        self.addresses.stop_repeating();
+        for subflow in subflows.iter_mut() {
+            if subflow.tcp.can_send() {
+                // The end has as much time as data has.
+                self.life.progress_at = now;
+            }
+            if subflow.join != Join::Initial && !subflow.tcp.is_established() {
+                subflow.tcp.abort();
+            }
+            subflow.tcp.close(now);
+        }
     }
 }
 

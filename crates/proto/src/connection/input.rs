@@ -68,7 +68,9 @@ impl Connection {
             }
         }
         self.apply_changes(now, id, &changes);
-        self.follow_leaving(now, segment);
+        if self.shared.life.left_at.is_some() {
+            self.refuse_unread(now, segment);
+        }
         if changes.established {
             // The new subflow adds to the send buffer.
             self.report_writable();
@@ -77,7 +79,7 @@ impl Connection {
         self.shared.host.begin_acknowledgement(id, self.shared.config.scheduler.queues());
         self.schedule(now);
         self.shared.host.end_acknowledgement();
-        self.record_health(now);
+        self.shared.news.record_health(now, &mut self.subflows);
         tells
     }
 
@@ -199,12 +201,12 @@ impl Connection {
                 self.shared.take_address(now, id, address, port, hmac)
             }
             MptcpOption::RemoveAddress { ids } if self.shared.config.accept_removals => {
-                self.take_removal(now, ids.as_slice())
+                self.shared.take_removal(now, ids.as_slice(), &mut self.subflows)
             }
             MptcpOption::Priority { backup } if self.shared.config.accept_priorities => {
                 self.subflows.at(subflow).subflow.backup = backup;
             }
-            MptcpOption::FastClose { receiver } => self.take_fast_close(now, receiver),
+            MptcpOption::FastClose { receiver } => self.shared.take_fast_close(now, receiver, &mut self.subflows),
             MptcpOption::Fail { .. } => self.take_fail(now, subflow)?,
             _ => {}
         }

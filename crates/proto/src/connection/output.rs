@@ -7,6 +7,7 @@
 
 use super::{Connection, DataFin, Happening, Kinds, Role, Shared};
 use crate::paths::subflow::{Join, Subflow};
+use crate::paths::table::Split;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Outgoing;
 use pathweave_units::Instant;
@@ -37,7 +38,8 @@ impl Connection {
         for _ in self.subflows.ids() {
             if let Some(out) = self.next_of_subflow(now, id) {
                 self.shared.next_output = id;
-                let ecn = self.build(now, id, &out, segment);
+                let may_announce = self.may_announce(id);
+                let ecn = self.shared.build(now, &mut self.subflows.at(id), &out, may_announce, segment);
                 if max_segments > 1 {
                     self.join_following(now, id, &out, max_segments, segment);
                 }
@@ -69,51 +71,56 @@ impl Connection {
         }
         next
     }
+}
 
-    /// Builds the segment.
-    fn build(&mut self, now: Instant, id: SubflowId, out: &Outgoing, segment: &mut Segment) -> Ecn {
-        let may_announce = self.may_announce(id);
-        let (shared, mut at) = (&mut self.shared, self.subflows.at(id));
-        let mptcp = shared.is_mptcp();
-        let occupied = shared.occupied(at.subflow.tcp.held_bytes());
+impl Shared {
+    /// Builds the segment. `may_announce`: an address may be announced on an acknowledgement.
+    fn build(
+        &mut self,
+        now: Instant,
+        at: &mut Split<'_>,
+        out: &Outgoing,
+        may_announce: bool,
+        segment: &mut Segment,
+    ) -> Ecn {
+        let mptcp = self.is_mptcp();
+        let occupied = self.occupied(at.subflow.tcp.held_bytes());
         let subflow = &mut *at.subflow;
         let offered = if *out == Outgoing::Syn {
-            shared.receiver.window.of_syn()
+            self.receiver.window.of_syn()
         } else {
-            if shared.receiver.window.ends_quick_acks(occupied) {
+            if self.receiver.window.ends_quick_acks(occupied) {
                 subflow.tcp.end_quick_acks();
             }
-            shared.receiver.offer(&subflow.tcp, &subflow.window, occupied)
+            self.receiver.offer(&subflow.tcp, &subflow.window, occupied)
         };
-        shared.receiver.note_offered(offered);
+        self.receiver.note_offered(offered);
         subflow.tcp.header(now, out, offered, segment);
         let ecn = subflow.tcp.ecn_of(out);
-        shared.add_options(now, subflow, out, may_announce, segment);
+        self.add_options(now, subflow, out, may_announce, segment);
         if let Outgoing::Data { data, again, .. } = out
             && data.start < data.end
         {
-            let (range, again) = (data.start..data.end, *again);
-            shared.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again });
+            let (id, range, again) = (subflow.id, data.start..data.end, *again);
+            self.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again });
         }
         subflow.tcp.finish(segment);
-        if shared.fallback.signals.waits_for_room(segment) {
+        if self.fallback.signals.waits_for_room(segment) {
             // MP_FAIL has no room beside data or the end of the stream, so an acknowledgement follows.
             subflow.tcp.signal();
         }
         if mptcp {
             subflow.tcp.set_offered(offered);
             if segment.options.dss.is_some_and(|dss| dss.data_ack.is_some()) {
-                subflow.told = shared.receiver.next();
+                subflow.told = self.receiver.next();
             }
             if *out == Outgoing::Ack {
-                shared.acknowledge_sooner(now, &mut at, None);
+                self.acknowledge_sooner(now, at, None);
             }
         }
         ecn
     }
-}
 
-impl Shared {
     /// Adds the options of Multipath TCP. `may_announce`: an address may be announced on an acknowledgement.
     fn add_options(
         &mut self,

@@ -1,7 +1,8 @@
 //! Opportunistic retransmission and penalisation (`pr`), by the host's rules.
 
-use super::{Connection, Happening, Kinds};
+use super::{Connection, Happening, Kinds, Shared};
 use crate::host::{Carrier, Penalty, Remedy};
+use crate::paths::table::SubflowTable;
 use crate::scheduler::{Assign, Reason, SubflowView, WindowUse};
 use crate::seq::{DataSeq, SubflowId};
 use arrayvec::ArrayVec;
@@ -34,11 +35,11 @@ impl Connection {
         let Remedy { resends, penalty } =
             self.shared.host.remedy(now, obstacle, &helper, owners.contains(id), &holders);
         if let Some(penalty) = penalty.filter(|penalty| penalty.at_once) {
-            self.penalise(now, penalty);
+            self.shared.penalise(now, penalty, &mut self.subflows);
         }
         let sent = resends && self.resend_blocking(now, views, id, first..span.end.min(first + mss));
         if let Some(penalty) = penalty.filter(|penalty| sent && !penalty.at_once) {
-            self.penalise(now, penalty);
+            self.shared.penalise(now, penalty, &mut self.subflows);
         }
         sent
     }
@@ -66,7 +67,7 @@ impl Connection {
     ) -> bool {
         let reason = Reason::new("opportunistic retransmission of the blocking segment");
         let assign = Assign { subflow: fast, range, window: WindowUse::Respect, reason };
-        let Ok((range, _)) = self.carry_out(&assign, views) else { return false };
+        let Ok((range, _)) = self.shared.carry_out(&assign, views, &mut self.subflows) else { return false };
         let reason = assign.reason;
         self.shared.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
             subflow: fast,
@@ -76,16 +77,18 @@ impl Connection {
         self.shared.counters.opportunistic_retransmissions += 1;
         true
     }
+}
 
+impl Shared {
     /// Makes the window of a subflow smaller.
-    fn penalise(&mut self, now: Instant, penalty: Penalty) {
-        if let Some(subflow) = self.subflows.get_mut(penalty.remembered_with) {
+    fn penalise(&mut self, now: Instant, penalty: Penalty, subflows: &mut SubflowTable) {
+        if let Some(subflow) = subflows.get_mut(penalty.remembered_with) {
             subflow.penalised_at = Some(now);
         }
-        let Some(subflow) = self.subflows.get_mut(penalty.slow) else { return };
+        let Some(subflow) = subflows.get_mut(penalty.slow) else { return };
         subflow.tcp.penalise(penalty.halve);
         let cwnd = subflow.tcp.window().cwnd;
-        self.shared.counters.penalisations += 1;
-        self.shared.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: penalty.slow, cwnd });
+        self.counters.penalisations += 1;
+        self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: penalty.slow, cwnd });
     }
 }

@@ -1,8 +1,9 @@
 //! Paths that do not answer: sending past late subflows, handing over the data of stale and dead ones, and reinjection.
 
-use super::{Connection, Happening, Kinds};
+use super::{Connection, Happening, Kinds, Shared};
 use crate::paths::health::PROBE_INTERVAL;
 use crate::paths::subflow::{Join, Subflow};
+use crate::paths::table::Split;
 use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
 use crate::sender::reinjection::DATA_RETRANSMISSION;
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
@@ -24,25 +25,12 @@ impl Connection {
         }
         let stands = now.since(self.shared.sender.moved_at)
             >= self.shared.sender.timeout_of_holders(&self.subflows, self.shared.config.tcp.min_rto);
-        let found = stands && (self.repair_vanished(now) || self.pass_by_holders(now));
+        let found = stands && (self.repair_vanished(now) || self.pass_by(now, self.shared.sender.holders()));
         if found {
             self.schedule(now);
-            self.record_health(now);
+            self.shared.news.record_health(now, &mut self.subflows);
         } else {
-            self.arm_data_timer(now);
-        }
-        found
-    }
-
-    /// The subflows that carry the stream's next byte have not delivered it for a timeout: other subflows carry it too.
-    /// Returns whether there is something to send.
-    fn pass_by_holders(&mut self, now: Instant) -> bool {
-        let Some((_, owners)) = self.shared.sender.map.span_at(self.shared.sender.map.first_unacked()) else {
-            return false;
-        };
-        let mut found = false;
-        for id in owners.iter() {
-            found |= self.handle_late_subflow(now, id);
+            self.shared.arm_data_timer(now, &self.subflows);
         }
         found
     }
@@ -52,9 +40,7 @@ impl Connection {
         let late = self.subflows.iter().filter(|s| s.health.is_late());
         let late = late.fold(SubflowSet::EMPTY, |all, s| all.with(s.id));
         self.shared.sender.passing_by = !late.is_empty();
-        for id in late.iter() {
-            self.handle_late_subflow(now, id);
-        }
+        self.pass_by(now, late);
     }
 
     /// Data was acknowledged on its subflow but vanished before the data level. Another subflow carries it again, as
@@ -88,7 +74,7 @@ impl Connection {
         let mut carried = false;
         if let Some(subflow) = other {
             let assign = Assign { subflow, range, window: WindowUse::Respect, reason };
-            if let Ok((range, _)) = self.carry_out(&assign, &mut views) {
+            if let Ok((range, _)) = self.shared.carry_out(&assign, &mut views, &mut self.subflows) {
                 carried = true;
                 let reason = assign.reason;
                 self.shared.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
@@ -133,29 +119,14 @@ impl Connection {
         self.shared.counters.reinjected_segments += u64::from(carried);
     }
 
-    /// Failure detection `fast`: subflow `id` has not answered for two round trips, or the stream has stood still for a
-    /// timeout. If the subflow holds the stream's next byte, others carry that byte too. Returns whether there is
+    /// Failure detection `fast`: these subflows have not answered for two round trips, or the stream has stood still for
+    /// a timeout. If one of them holds the stream's next byte, others carry that byte too. Returns whether there is
     /// something to send.
-    pub(super) fn handle_late_subflow(&mut self, now: Instant, id: SubflowId) -> bool {
-        self.is_mptcp() && self.shared.fast_detection() && self.shared.sender.pass_by(now, &mut self.subflows.at(id))
-    }
-
-    /// A retransmission timeout on `id`: its data goes to other subflows, and it gets no new data until it shows a sign
-    /// of life.
-    pub(super) fn handle_subflow_timeout(&mut self, id: SubflowId) {
-        if !self.is_mptcp() || !self.shared.fast_detection() {
-            return;
+    pub(super) fn pass_by(&mut self, now: Instant, late: SubflowSet) -> bool {
+        if !self.shared.is_mptcp() || !self.shared.fast_detection() {
+            return false;
         }
-        let mut at = self.subflows.at(id);
-        // A path whose last word is a closed window is not dark: what is repeated there probes the window, more and more seldom.
-        let is_closed = at.subflow.tcp.peer_window() == 0;
-        let interval = if is_closed { self.shared.longest_repetition() } else { PROBE_INTERVAL };
-        at.subflow.tcp.probe_at_least_every(Some(interval));
-        at.subflow.health.time_out();
-        self.shared.joins.request();
-        if at.others().any(Subflow::is_alive) {
-            self.shared.sender.hand_over(&mut at);
-        }
+        late.iter().fold(false, |found, id| self.shared.sender.pass_by(now, &mut self.subflows.at(id)) || found)
     }
 
     /// Whether all unacknowledged data may be assigned again
@@ -172,15 +143,6 @@ impl Connection {
         if self.end_subflow(now, id) {
             self.shared.joins.after_loss(now);
         }
-    }
-
-    /// Ends a subflow, like [`Connection::lose_subflow`], that was silent for long. The path counts as dark, so probing
-    /// it continues.
-    pub(super) fn lose_dark_subflow(&mut self, now: Instant, id: SubflowId) {
-        if self.shared.fast_detection() {
-            self.shared.joins.forget_losses();
-        }
-        self.lose_subflow(now, id);
     }
 
     /// Ends a subflow. Returns whether it had not ended before.
@@ -215,24 +177,19 @@ impl Connection {
     /// The subflow answered, so it may carry new data again.
     pub(super) fn revive(&mut self, now: Instant, id: SubflowId) {
         let subflow = self.subflows.at(id).subflow;
-        if subflow.health.answer() {
-            subflow.tcp.answered_again(now);
-            self.take_over(id);
-            self.tell(now, &Event::SubflowUp(id));
-        }
-    }
-
-    /// Subflow `id` is alive again. If it is the only one, it takes over the data of stale subflows, which no subflow
-    /// could take when their timeouts came.
-    fn take_over(&mut self, id: SubflowId) {
-        let is_only_one = !self.subflows.iter().any(|s| s.id != id && s.is_alive());
-        if !self.shared.is_mptcp() || !self.shared.fast_detection() || !is_only_one {
+        if !subflow.health.answer() {
             return;
         }
-        let stale = self.subflows.iter().filter(|s| s.id != id && s.health.is_stale());
-        for stale in stale.fold(SubflowSet::EMPTY, |all, s| all.with(s.id)).iter() {
-            self.shared.sender.hand_over(&mut self.subflows.at(stale));
+        subflow.tcp.answered_again(now);
+        let is_only_one = !self.subflows.iter().any(|s| s.id != id && s.is_alive());
+        if self.shared.is_mptcp() && self.shared.fast_detection() && is_only_one {
+            // It takes over the data of stale subflows, which no subflow could take when their timeouts came.
+            let stale = self.subflows.iter().filter(|s| s.id != id && s.health.is_stale());
+            for stale in stale.fold(SubflowSet::EMPTY, |all, s| all.with(s.id)).iter() {
+                self.shared.sender.hand_over(&mut self.subflows.at(stale));
+            }
         }
+        self.tell(now, &Event::SubflowUp(id));
     }
 
     /// Assigns data that waits for reinjection to the subflow with the lowest round-trip time that does not carry it.
@@ -273,7 +230,7 @@ impl Connection {
                 window: WindowUse::Respect,
                 reason: Reason::new("reinjection: lowest srtt that does not carry it"),
             };
-            match self.carry_out(&assign, views) {
+            match self.shared.carry_out(&assign, views, &mut self.subflows) {
                 Ok((done, _)) => {
                     self.shared.counters.reinjected_segments += 1;
                     self.shared.sender.reinjection.advance(done.end);
@@ -286,6 +243,25 @@ impl Connection {
                 }
                 Err(_) => return,
             }
+        }
+    }
+}
+
+impl Shared {
+    /// A retransmission timeout on a subflow: its data goes to other subflows, and it gets no new data until it shows a sign
+    /// of life.
+    pub(super) fn handle_subflow_timeout(&mut self, at: &mut Split<'_>) {
+        if !self.is_mptcp() || !self.fast_detection() {
+            return;
+        }
+        // A path whose last word is a closed window is not dark: what is repeated there probes the window, more and more seldom.
+        let is_closed = at.subflow.tcp.peer_window() == 0;
+        let interval = if is_closed { self.longest_repetition() } else { PROBE_INTERVAL };
+        at.subflow.tcp.probe_at_least_every(Some(interval));
+        at.subflow.health.time_out();
+        self.joins.request();
+        if at.others().any(Subflow::is_alive) {
+            self.sender.hand_over(at);
         }
     }
 }

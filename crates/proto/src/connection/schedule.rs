@@ -3,6 +3,7 @@
 use super::observation::{Carried, Decided, Given, Happening, Kinds, Saw};
 use super::{Connection, DataFin, Shared};
 use crate::paths::subflow::Subflow;
+use crate::paths::table::SubflowTable;
 use crate::scheduler::{Assign, ClippedBy, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::sender::Blocked;
 use crate::sender::dispatch::{HeldBy, ScheduleError, Terms};
@@ -84,8 +85,8 @@ impl Connection {
             self.push_delegated(now);
         }
         if self.shared.sender.is_idle() {
-            self.set_backlog(false);
-            return self.after_assigning(now);
+            self.subflows.set_backlog(false);
+            return self.shared.after_assigning(now, &mut self.subflows);
         }
         let (idle, unassigned) = (!self.shared.sender.map.is_waiting(), self.shared.sender.map.assigned_bytes() == 0);
         if self.shared.may_assign() || self.blocked_now() != self.shared.sender.blocked {
@@ -93,7 +94,7 @@ impl Connection {
             self.fill_views(&mut views);
             if !views.is_empty() {
                 self.reinject_waiting(now, &mut views);
-                self.feed_loss_probe(&mut views);
+                self.shared.feed_loss_probe(&mut views, &mut self.subflows);
                 // Data queued beyond a window would leave before reinjected data that still waits for that window.
                 let queues = self.shared.config.scheduler.queues() && !self.shared.sender.reinjection.is_empty();
                 if self.shared.has_work() && !queues {
@@ -112,7 +113,7 @@ impl Connection {
             if self.shared.has_work() {
                 self.shared.scheduling.wake = None;
             }
-            self.count_limited(now);
+            self.shared.count_limited(now, &self.subflows);
         }
         if unassigned && self.shared.sender.map.assigned_bytes() > 0 {
             self.shared.sender.moved_at = now;
@@ -121,32 +122,15 @@ impl Connection {
                 (self.shared.life.progress_at, self.shared.life.stream_moved_at) = (now, now);
             }
         }
-        self.arm_data_timer(now);
-        self.set_backlog(self.shared.sender.map.unassigned_bytes() > 0);
-        self.send_in_order();
-        self.after_assigning(now);
-    }
-
-    /// The subflow whose data comes first in the stream sends first. Otherwise, on paths of equal delay, later data
-    /// would wait at the receiver, and while the other subflow's window keeps opening, the first one would never have
-    /// its turn.
-    fn send_in_order(&mut self) {
-        let mut first: Option<(DataSeq, SubflowId)> = None;
-        for subflow in self.subflows.iter().filter(|s| s.tcp.queue().unsent() > 0) {
-            let dsn = subflow.tcp.queue().first_unsent().map(|segment| segment.dsn);
-            if let Some(dsn) = dsn.filter(|dsn| first.is_none_or(|(least, _)| *dsn < least)) {
-                first = Some((dsn, subflow.id));
-            }
-        }
-        if let Some((_, id)) = first {
+        self.shared.arm_data_timer(now, &self.subflows);
+        self.subflows.set_backlog(self.shared.sender.map.unassigned_bytes() > 0);
+        // The subflow whose data comes first in the stream sends first. Otherwise, on paths of equal delay, later data
+        // would wait at the receiver, and while the other subflow's window keeps opening, the first one would never have
+        // its turn.
+        if let Some(id) = self.subflows.with_first_unsent() {
             self.shared.next_output = id;
         }
-    }
-
-    fn set_backlog(&mut self, backlog: bool) {
-        for subflow in self.subflows.iter_mut() {
-            subflow.tcp.backlog = backlog;
-        }
+        self.shared.after_assigning(now, &mut self.subflows);
     }
 
     /// Asks the scheduler until it waits. If `first` is given, that subflow gets data before the scheduler is asked.
@@ -206,28 +190,6 @@ impl Connection {
         self.shared.scheduling.scheduler = scheduler;
     }
 
-    /// Gives the next new data to a due tail loss probe of plain TCP, beyond the congestion window if necessary. With
-    /// Multipath TCP unassigned data belongs to no subflow, so the probe repeats the subflow's last segment.
-    //= RFC 8985 §7.3: "Transmit the lowest-sequence unsent Segment"
-    //= tests: loss_recovery::a_probe_of_plain_tcp_carries_new_data_where_there_is_some
-    fn feed_loss_probe(&mut self, views: &mut [SubflowView]) {
-        let [view] = views else { return };
-        let due = !self.is_mptcp() && view.queue.unsent == 0 && view.window_space() == 0;
-        if !due || !self.subflows.usable().any(|s| s.tcp.loss_probe_is_due()) {
-            return;
-        }
-        let Some(sendable) = self.shared.sender.map.sendable(self.shared.sender.peer.end) else { return };
-        let range = sendable.start..sendable.end.min(sendable.start + u64::from(view.mss));
-        let reason = Reason::new("tail loss probe");
-        let assign = Assign { subflow: view.id, range, window: WindowUse::Respect, reason };
-        let cwnd = core::mem::replace(&mut view.window.cwnd, view.window.in_flight.saturating_add(1));
-        // If the data may not leave, the probe repeats the last segment.
-        self.carry_out(&assign, views).ok();
-        if let [view] = views {
-            view.window.cwnd = cwnd;
-        }
-    }
-
     /// Assigns one segment to the subflow with space that has the lowest round-trip time, like `minrtt`. Returns the
     /// data given, if any.
     fn assign_by_default(
@@ -259,7 +221,7 @@ impl Connection {
             // The data could not leave there, and no other subflow would send it.
             return Err(ScheduleError::UnknownSubflow(subflow));
         }
-        match self.carry_out(assign, views) {
+        match self.shared.carry_out(assign, views, &mut self.subflows) {
             Ok((range, clipped_by)) => {
                 if scheduler.wants_events() {
                     let event = Event::Assigned { subflow, range: range.clone(), clipped_by };
@@ -278,26 +240,10 @@ impl Connection {
         }
     }
 
-    /// Cuts a range into segments, queues them on a subflow and updates the subflow's view.
-    pub(super) fn carry_out(
-        &mut self,
-        assign: &Assign,
-        views: &mut [SubflowView],
-    ) -> Result<(Range<DataSeq>, Option<ClippedBy>), ScheduleError> {
-        let terms = Terms {
-            send_buffer: self.shared.config.send_buffer,
-            nagle: self.shared.config.nagle,
-            holds: self.shared.scheduling.corked || self.shared.scheduling.more_follows,
-            ends: self.shared.life.data_fin != DataFin::NotRequested,
-            fragment_ends: self.shared.host.fragment_ends(),
-        };
-        self.shared.sender.carry_out(assign, views, &mut self.subflows, &terms)
-    }
-
     /// Tells the scheduler which limit holds data back, if that has changed.
     pub(super) fn update_blocked(&mut self, now: Instant, views: &[SubflowView]) {
         let blocked = self.blocked_now();
-        self.count_limited(now);
+        self.shared.count_limited(now, &self.subflows);
         if blocked == self.shared.sender.blocked {
             return;
         }
@@ -318,27 +264,68 @@ impl Connection {
     fn blocked_now(&self) -> Option<Blocked> {
         self.shared.sender.blocked_now(&self.subflows, self.shared.config.send_buffer)
     }
+}
+
+impl Shared {
+    /// Gives the next new data to a due tail loss probe of plain TCP, beyond the congestion window if necessary. With
+    /// Multipath TCP unassigned data belongs to no subflow, so the probe repeats the subflow's last segment.
+    //= RFC 8985 §7.3: "Transmit the lowest-sequence unsent Segment"
+    //= tests: loss_recovery::a_probe_of_plain_tcp_carries_new_data_where_there_is_some
+    fn feed_loss_probe(&mut self, views: &mut [SubflowView], subflows: &mut SubflowTable) {
+        let [view] = views else { return };
+        let due = !self.is_mptcp() && view.queue.unsent == 0 && view.window_space() == 0;
+        if !due || !subflows.usable().any(|s| s.tcp.loss_probe_is_due()) {
+            return;
+        }
+        let Some(sendable) = self.sender.map.sendable(self.sender.peer.end) else { return };
+        let range = sendable.start..sendable.end.min(sendable.start + u64::from(view.mss));
+        let reason = Reason::new("tail loss probe");
+        let assign = Assign { subflow: view.id, range, window: WindowUse::Respect, reason };
+        let cwnd = core::mem::replace(&mut view.window.cwnd, view.window.in_flight.saturating_add(1));
+        // If the data may not leave, the probe repeats the last segment.
+        self.carry_out(&assign, views, subflows).ok();
+        if let [view] = views {
+            view.window.cwnd = cwnd;
+        }
+    }
+
+    /// Cuts a range into segments, queues them on a subflow and updates the subflow's view.
+    pub(super) fn carry_out(
+        &mut self,
+        assign: &Assign,
+        views: &mut [SubflowView],
+        subflows: &mut SubflowTable,
+    ) -> Result<(Range<DataSeq>, Option<ClippedBy>), ScheduleError> {
+        let terms = Terms {
+            send_buffer: self.config.send_buffer,
+            nagle: self.config.nagle,
+            holds: self.scheduling.corked || self.scheduling.more_follows,
+            ends: self.life.data_fin != DataFin::NotRequested,
+            fragment_ends: self.host.fragment_ends(),
+        };
+        self.sender.carry_out(assign, views, subflows, &terms)
+    }
 
     /// Counts the time during which a limit has held data back until now. A window that each acknowledgement opens by
     /// only one segment counts as holding back all the time.
-    fn count_limited(&mut self, now: Instant) {
-        if let (Some(since), Some(blocked)) = (&mut self.shared.sender.limited_since, self.shared.sender.blocked) {
-            *self.shared.counters.limited_by(blocked.by) += now.since(*since);
+    fn count_limited(&mut self, now: Instant, subflows: &SubflowTable) {
+        if let (Some(since), Some(blocked)) = (&mut self.sender.limited_since, self.sender.blocked) {
+            *self.counters.limited_by(blocked.by) += now.since(*since);
             *since = now;
         }
-        let begins = self.shared.sender.arm_window_probe(now, &self.subflows, self.shared.scheduling.wake.is_some());
-        if begins && !self.shared.sender.map.is_waiting() {
-            self.shared.life.note_answer(now);
+        let begins = self.sender.arm_window_probe(now, subflows, self.scheduling.wake.is_some());
+        if begins && !self.sender.map.is_waiting() {
+            self.life.note_answer(now);
         }
     }
 
     /// Sets the connection's timer for data in flight. Plain TCP needs none.
     #[inline]
-    pub(super) fn arm_data_timer(&mut self, now: Instant) {
+    pub(super) fn arm_data_timer(&mut self, now: Instant, subflows: &SubflowTable) {
         if !self.is_mptcp() {
-            return self.shared.sender.stop_data_timer();
+            return self.sender.stop_data_timer();
         }
-        self.shared.sender.arm_data_timer(now, &self.subflows, &self.shared.config);
+        self.sender.arm_data_timer(now, subflows, &self.config);
     }
 }
 

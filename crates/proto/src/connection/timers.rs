@@ -121,12 +121,12 @@ impl Connection {
         if let DataFin::Sent { again, .. } = self.shared.life.data_fin
             && again <= now
         {
-            self.send_data_fin(now);
+            self.shared.send_data_fin(now, &mut self.subflows);
         }
         if self.death_deadline().is_some_and(|t| t <= now) {
             self.give_up(now);
         }
-        self.record_health(now);
+        self.shared.news.record_health(now, &mut self.subflows);
     }
 }
 

@@ -147,6 +147,22 @@ impl SubflowTable {
         self.usable().filter(|s| s.tcp.queue().packets_out() > 0).map(|s| s.tcp.rto()).max()
     }
 
+    /// Tells every subflow whether data waits that was given to no subflow.
+    #[inline]
+    pub(crate) fn set_backlog(&mut self, backlog: bool) {
+        for subflow in self.iter_mut() {
+            subflow.tcp.backlog = backlog;
+        }
+    }
+
+    /// The subflow whose unsent data comes first in the stream.
+    #[inline]
+    pub(crate) fn with_first_unsent(&self) -> Option<SubflowId> {
+        let unsent = self.iter().filter(|s| s.tcp.queue().unsent() > 0);
+        let first = unsent.filter_map(|s| Some((s.tcp.queue().first_unsent()?.dsn, s.id)));
+        first.min_by_key(|(dsn, _)| *dsn).map(|(_, id)| id)
+    }
+
     /// The name after `id`; after the last one comes the first.
     #[inline]
     pub(crate) fn after(&self, id: SubflowId) -> SubflowId {
