@@ -56,9 +56,9 @@ impl Connection {
                 data_ack: ack.min(self.shared.sender.map.written_end()),
                 has_sack: changes.has_sack,
             };
-            self.tell(now, &event);
+            self.shared.tell(now, &event, &self.subflows);
         }
-        self.report_writable();
+        self.shared.report_writable(&self.subflows);
     }
 
     /// Applies the changes that a segment or a timer caused on its subflow.
@@ -76,11 +76,11 @@ impl Connection {
             self.pass_by(now, SubflowSet::only(id));
         }
         if let Some(rtt) = changes.rtt {
-            self.tell(now, &Event::RttSample { subflow: id, rtt });
+            self.shared.tell(now, &Event::RttSample { subflow: id, rtt }, &self.subflows);
         }
         if let Some(kind) = changes.loss {
             self.shared.news.record(now, Kinds::SEGMENTS, || Happening::Lost { subflow: id, kind });
-            self.tell(now, &Event::Lost { subflow: id, kind });
+            self.shared.tell(now, &Event::Lost { subflow: id, kind }, &self.subflows);
             if kind == LossKind::Timeout {
                 self.shared.handle_subflow_timeout(&mut self.subflows.at(id));
             }

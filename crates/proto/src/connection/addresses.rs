@@ -142,9 +142,7 @@ impl Shared {
             }
         }
     }
-}
 
-impl Shared {
     /// Puts MP_PRIO on an acknowledgement if it fits, otherwise on the next one.
     #[cold]
     pub(super) fn add_priority(&self, subflow: &mut Subflow, segment: &mut Segment) {

@@ -99,8 +99,8 @@ impl Connection {
         put: impl FnOnce(&mut SendBuffer, DataSeq, u64),
     ) -> Result<u64, WriteError> {
         self.shared.check_writing()?;
-        let take = self.writable().min(len);
-        self.shared.sender.writer_waits = take < len || self.writable() == take;
+        let take = self.shared.room(&self.subflows).min(len);
+        self.shared.sender.writer_waits = take < len || self.shared.room(&self.subflows) == take;
         if take == 0 {
             return if len == 0 { Ok(0) } else { Err(WriteError::Blocked) };
         }
@@ -118,7 +118,7 @@ impl Connection {
             End::Record if take == len => self.shared.sender.records.append(start + take),
             _ => {}
         }
-        self.tell(now, &Event::DataWritten(start..start + take));
+        self.shared.tell(now, &Event::DataWritten(start..start + take), &self.subflows);
         self.shared.scheduling.more_follows = at_end == End::More;
         self.schedule(now);
         self.shared.scheduling.more_follows = false;
@@ -241,9 +241,7 @@ impl Shared {
         // The acknowledgements leave in the order of the subflows.
         self.next_output = SubflowId(0);
     }
-}
 
-impl Shared {
     /// Returns an error if the stream can no longer be written to.
     fn check_writing(&self) -> Result<(), WriteError> {
         match (self.life.error(), self.life.data_fin) {
@@ -273,96 +271,102 @@ impl Shared {
 const WORTH_WRITING: u64 = 64 << 10;
 
 impl Connection {
+    /// Bytes that [`Connection::write`] would accept now; 0 if it would fail.
+    #[inline]
+    pub fn writable(&self) -> u64 {
+        self.shared.room(&self.subflows)
+    }
+}
+
+impl Shared {
     /// Size of the send buffer in force: fixed, or as the host adapts it to the subflows' windows.
     #[inline]
-    pub(super) fn send_buffer(&self) -> u64 {
-        if self.shared.host.counts_memory() { self.counted_send_buffer() } else { self.shared.config.send_buffer }
+    pub(super) fn send_buffer(&self, subflows: &SubflowTable) -> u64 {
+        if self.host.counts_memory() { self.counted_send_buffer(subflows) } else { self.config.send_buffer }
     }
 
     #[inline(never)]
-    fn counted_send_buffer(&self) -> u64 {
-        let max = self.shared.config.send_buffer;
-        if self.shared.sender.fixed_buffer {
+    fn counted_send_buffer(&self, subflows: &SubflowTable) -> u64 {
+        let max = self.config.send_buffer;
+        if self.sender.fixed_buffer {
             return max;
         }
-        let established = self.subflows.iter().filter(|s| s.tcp.is_established());
-        self.shared.host.send_buffer(max, self.is_mptcp(), established.map(|s| s.tcp.share_of_send_buffer(max)).sum())
+        let established = subflows.iter().filter(|s| s.tcp.is_established());
+        self.host.send_buffer(max, self.is_mptcp(), established.map(|s| s.tcp.share_of_send_buffer(max)).sum())
     }
 
     /// Part of the send buffer that written data takes until it is acknowledged, bytes.
     #[inline]
-    fn send_memory(&self) -> u64 {
-        if self.shared.host.counts_memory() { self.counted_send_memory() } else { self.shared.written().bytes() }
+    fn send_memory(&self, subflows: &SubflowTable) -> u64 {
+        if self.host.counts_memory() { self.counted_send_memory(subflows) } else { self.written().bytes() }
     }
 
     #[inline(never)]
-    fn counted_send_memory(&self) -> u64 {
-        self.shared.host.send_memory(&self.shared.written(), |unassigned| {
-            let queued: u64 = self.subflows.iter().map(|s| s.tcp.queued_memory()).sum();
-            queued + self.subflows.iter().map(|s| s.tcp.memory_of(unassigned)).max().unwrap_or(unassigned)
+    fn counted_send_memory(&self, subflows: &SubflowTable) -> u64 {
+        self.host.send_memory(&self.written(), |unassigned| {
+            let queued: u64 = subflows.iter().map(|s| s.tcp.queued_memory()).sum();
+            queued + subflows.iter().map(|s| s.tcp.memory_of(unassigned)).max().unwrap_or(unassigned)
         })
     }
 
-    /// Bytes that [`Connection::write`] would accept now; 0 if it would fail.
+    /// Bytes that a write would accept now.
     #[inline]
-    pub fn writable(&self) -> u64 {
-        if self.shared.life.data_fin != DataFin::NotRequested || self.shared.life.error().is_some() {
+    pub(super) fn room(&self, subflows: &SubflowTable) -> u64 {
+        if self.life.data_fin != DataFin::NotRequested || self.life.error().is_some() {
             return 0;
         }
-        let room = match self.shared.host.counts_memory() {
-            true => self.counted_writable(),
-            false => self.shared.config.send_buffer.saturating_sub(self.shared.written().bytes()),
+        let room = match self.host.counts_memory() {
+            true => self.counted_writable(subflows),
+            false => self.config.send_buffer.saturating_sub(self.written().bytes()),
         };
-        match self.shared.sender.unsent_limit {
-            Some(limit) => room.min(limit.saturating_sub(self.unsent_bytes())),
+        match self.sender.unsent_limit {
+            Some(limit) => room.min(limit.saturating_sub(self.unsent_bytes(subflows))),
             None => room,
         }
     }
 
     /// Bytes that were written and have not left yet.
-    fn unsent_bytes(&self) -> u64 {
-        self.shared.sender.map.unassigned_bytes() + self.subflows.iter().map(|s| s.tcp.unsent_bytes()).sum::<u64>()
+    fn unsent_bytes(&self, subflows: &SubflowTable) -> u64 {
+        self.sender.map.unassigned_bytes() + subflows.iter().map(|s| s.tcp.unsent_bytes()).sum::<u64>()
     }
 
     /// Whether less than half of the allowed unsent data is unsent. Only then is a writer woken (Linux:
     /// `tcp_stream_memory_free`).
-    fn unsent_room_is_worth_writing(&self) -> bool {
-        self.shared.sender.unsent_limit.is_none_or(|limit| 2 * self.unsent_bytes() < limit)
+    fn unsent_room_is_worth_writing(&self, subflows: &SubflowTable) -> bool {
+        self.sender.unsent_limit.is_none_or(|limit| 2 * self.unsent_bytes(subflows) < limit)
     }
 
     #[inline(never)]
-    fn counted_writable(&self) -> u64 {
-        let (written, subflows) = (self.shared.written(), &self.subflows);
+    fn counted_writable(&self, subflows: &SubflowTable) -> u64 {
+        let (written, subflows) = (self.written(), subflows);
         let is_out = || subflows.iter().any(|s| s.tcp.queue().packets_out() > 0);
         let fills = |free| subflows.iter().map(|s| s.tcp.fills(written.unassigned, free)).max().unwrap_or(free);
-        self.shared.host.writable(&written, self.send_memory(), self.send_buffer(), is_out, fills)
+        self.host.writable(&written, self.send_memory(subflows), self.send_buffer(subflows), is_out, fills)
     }
 
     /// Wakes a writer that found no room, if its host lets it look once more after all waiting data was sent.
-    pub(super) fn look_again(&mut self) {
-        if self.shared.host.writer_looks_again() && self.shared.sender.writer_waits && self.writable() > 0 {
-            self.shared.sender.writer_waits = false;
-            self.shared.news.events.push_back(ConnectionEvent::Writable);
+    pub(super) fn look_again(&mut self, subflows: &SubflowTable) {
+        if self.host.writer_looks_again() && self.sender.writer_waits && self.room(subflows) > 0 {
+            self.sender.writer_waits = false;
+            self.news.events.push_back(ConnectionEvent::Writable);
         }
     }
 
     /// Reports room in the send buffer to the application, if it is large enough.
-    pub(super) fn report_writable(&mut self) {
-        if !self.shared.sender.writer_waits {
+    pub(super) fn report_writable(&mut self, subflows: &SubflowTable) {
+        if !self.sender.writer_waits {
             return;
         }
-        let (limit, writable) = (self.send_buffer(), self.writable());
+        let (limit, writable) = (self.send_buffer(subflows), self.room(subflows));
         let worth = (limit / 3).min(WORTH_WRITING);
-        let worth = self.shared.sender.unsent_limit.map_or(worth, |unsent| worth.min(unsent / 2));
-        let tells = || self.shared.host.tells_writer(self.send_memory(), limit, writable, worth);
-        if writable > 0 && self.unsent_room_is_worth_writing() && tells() {
-            self.shared.sender.writer_waits = false;
-            self.shared.news.events.push_back(ConnectionEvent::Writable);
+        let worth = self.sender.unsent_limit.map_or(worth, |unsent| worth.min(unsent / 2));
+        let tells = || self.host.tells_writer(self.send_memory(subflows), limit, writable, worth);
+        if writable > 0 && self.unsent_room_is_worth_writing(subflows) && tells() {
+            self.sender.writer_waits = false;
+            self.news.events.push_back(ConnectionEvent::Writable);
         }
     }
-}
 
-impl Shared {
     pub(super) fn written(&self) -> Written {
         Written {
             una: self.sender.map.first_unacked(),

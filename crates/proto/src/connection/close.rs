@@ -416,9 +416,7 @@ impl Shared {
             subflow.tcp.close(now);
         }
     }
-}
 
-impl Shared {
     /// Takes the position of a DATA_FIN in the peer's stream, which is the last octet of its mapping.
     #[cold]
     pub(super) fn take_data_fin(&mut self, subflow: &mut Subflow, mapping: Mapping) {

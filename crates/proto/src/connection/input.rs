@@ -73,7 +73,7 @@ impl Connection {
         }
         if changes.established {
             // The new subflow adds to the send buffer.
-            self.report_writable();
+            self.shared.report_writable(&self.subflows);
         }
         self.shared.changes = Some(changes);
         self.shared.host.begin_acknowledgement(id, self.shared.config.scheduler.queues());
@@ -122,7 +122,7 @@ impl Connection {
             subflow.answered_plainly = plain && subflow.tcp.acknowledges_data(segment);
         }
         if is_up {
-            self.tell(now, &Event::SubflowUp(id));
+            self.shared.tell(now, &Event::SubflowUp(id), &self.subflows);
         }
         tells
     }

@@ -244,17 +244,19 @@ impl Connection {
     pub(crate) fn table(&self) -> &SubflowTable {
         &self.subflows
     }
+}
 
+impl Shared {
     /// Passes an event to the scheduler.
-    fn tell(&mut self, now: Instant, event: &Event<'_>) {
-        if !self.shared.scheduling.scheduler.wants_events() {
+    fn tell(&mut self, now: Instant, event: &Event<'_>, subflows: &SubflowTable) {
+        if !self.scheduling.scheduler.wants_events() {
             return;
         }
-        let mut views = core::mem::take(&mut self.shared.scheduling.views);
-        self.fill_views(&mut views);
-        let mut scheduler = core::mem::replace(&mut self.shared.scheduling.scheduler, Box::new(schedule::NoScheduler));
-        scheduler.on_event(event, &self.view(now, &views));
-        self.shared.scheduling.scheduler = scheduler;
-        self.shared.scheduling.views = views;
+        let mut views = core::mem::take(&mut self.scheduling.views);
+        self.fill_views(&mut views, subflows);
+        let mut scheduler = core::mem::replace(&mut self.scheduling.scheduler, Box::new(schedule::NoScheduler));
+        scheduler.on_event(event, &self.view(now, &views, subflows));
+        self.scheduling.scheduler = scheduler;
+        self.scheduling.views = views;
     }
 }

@@ -47,7 +47,7 @@ impl Connection {
             }
             id = self.subflows.after(id);
         }
-        self.look_again();
+        self.shared.look_again(&self.subflows);
         None
     }
 
@@ -67,7 +67,7 @@ impl Connection {
             grew |= subflow.tcp.grow_send_buffer(self.shared.sender.writer_waits, true);
         }
         if grew {
-            self.report_writable();
+            self.shared.report_writable(&self.subflows);
         }
         next
     }
@@ -296,7 +296,7 @@ impl Connection {
                 count += 1;
             }
             if grew {
-                self.report_writable();
+                self.shared.report_writable(&self.subflows);
             }
             if next.is_none() {
                 break;

@@ -3,7 +3,7 @@
 use super::{Connection, Happening, Kinds, Shared};
 use crate::paths::health::PROBE_INTERVAL;
 use crate::paths::subflow::{Join, Subflow};
-use crate::paths::table::Split;
+use crate::paths::table::{Split, SubflowTable};
 use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
 use crate::sender::reinjection::DATA_RETRANSMISSION;
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
@@ -54,38 +54,10 @@ impl Connection {
         let reason = Reason::new("acknowledged on its subflow, and not at the data level");
         // Not on the same subflow, where it would vanish again; a scheduler that prefers that subflow would never
         // notice.
-        if !self.carry_elsewhere(now, range.clone(), self.shared.sender.holders(), reason) {
+        if !self.shared.carry_elsewhere(now, range.clone(), self.shared.sender.holders(), reason, &mut self.subflows) {
             self.shared.sender.take_back(range);
         }
         true
-    }
-
-    /// Sends a range again on a subflow outside `owners`, preferably an idle one, as far as its window allows. Returns
-    /// whether there was such a subflow.
-    fn carry_elsewhere(&mut self, now: Instant, range: Range<DataSeq>, owners: SubflowSet, reason: Reason) -> bool {
-        let mut views = core::mem::take(&mut self.shared.scheduling.views);
-        self.fill_views(&mut views);
-        let other = self
-            .view(now, &views)
-            .candidates()
-            .filter(|s| !owners.contains(s.id) && s.has_space())
-            .min_by_key(|s| (s.window.unacked + s.queue.unsent > 0, s.rtt.smoothed_or_zero()))
-            .map(|s| s.id);
-        let mut carried = false;
-        if let Some(subflow) = other {
-            let assign = Assign { subflow, range, window: WindowUse::Respect, reason };
-            if let Ok((range, _)) = self.shared.carry_out(&assign, &mut views, &mut self.subflows) {
-                carried = true;
-                let reason = assign.reason;
-                self.shared.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
-                    subflow,
-                    range,
-                    reason: Box::new(reason),
-                });
-            }
-        }
-        self.shared.scheduling.views = views;
-        carried
     }
 
     /// The connection's retransmission timer expired. The first unacknowledged data is sent again on a subflow that
@@ -110,11 +82,12 @@ impl Connection {
         let Some((span, owners)) = self.shared.sender.map.span_at(first) else { return };
         let range = first..span.end.min(first + DATA_RETRANSMISSION);
         let reason = || Reason::new("connection-level retransmission timer");
-        let mut carried = self.carry_elsewhere(now, range.clone(), owners, reason());
+        let mut carried = self.shared.carry_elsewhere(now, range.clone(), owners, reason(), &mut self.subflows);
         if !carried && !self.may_have_left() {
             // If there is no other subflow, the kernel uses one on which the data was acknowledged already.
             let (range, repeating) = self.shared.sender.take_back_acknowledged(&self.subflows, range, owners);
-            carried = repeating.is_empty() || self.carry_elsewhere(now, range, repeating, reason());
+            carried = repeating.is_empty()
+                || self.shared.carry_elsewhere(now, range, repeating, reason(), &mut self.subflows);
         }
         self.shared.counters.reinjected_segments += u64::from(carried);
     }
@@ -168,7 +141,7 @@ impl Connection {
             // If this was the last living subflow, the time for another one to join begins. A refused join does not
             // prolong it.
             shared.note_living_subflow(now);
-            self.tell(now, &Event::SubflowDown(id));
+            self.shared.tell(now, &Event::SubflowDown(id), &self.subflows);
             self.shared.news.record(now, Kinds::CONNECTION, || Happening::SubflowDown(id));
         }
         true
@@ -189,35 +162,72 @@ impl Connection {
                 self.shared.sender.hand_over(&mut self.subflows.at(stale));
             }
         }
-        self.tell(now, &Event::SubflowUp(id));
+        self.shared.tell(now, &Event::SubflowUp(id), &self.subflows);
+    }
+}
+
+impl Shared {
+    /// Sends a range again on a subflow outside `owners`, preferably an idle one, as far as its window allows. Returns
+    /// whether there was such a subflow.
+    fn carry_elsewhere(
+        &mut self,
+        now: Instant,
+        range: Range<DataSeq>,
+        owners: SubflowSet,
+        reason: Reason,
+        subflows: &mut SubflowTable,
+    ) -> bool {
+        let mut views = core::mem::take(&mut self.scheduling.views);
+        self.fill_views(&mut views, subflows);
+        let other = self
+            .view(now, &views, subflows)
+            .candidates()
+            .filter(|s| !owners.contains(s.id) && s.has_space())
+            .min_by_key(|s| (s.window.unacked + s.queue.unsent > 0, s.rtt.smoothed_or_zero()))
+            .map(|s| s.id);
+        let mut carried = false;
+        if let Some(subflow) = other {
+            let assign = Assign { subflow, range, window: WindowUse::Respect, reason };
+            if let Ok((range, _)) = self.carry_out(&assign, &mut views, subflows) {
+                carried = true;
+                let reason = assign.reason;
+                self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
+                    subflow,
+                    range,
+                    reason: Box::new(reason),
+                });
+            }
+        }
+        self.scheduling.views = views;
+        carried
     }
 
     /// Assigns data that waits for reinjection to the subflow with the lowest round-trip time that does not carry it.
-    pub(super) fn reinject_waiting(&mut self, now: Instant, views: &mut [SubflowView]) {
-        let fast = self.shared.fast_detection();
-        while let Some(range) = self.shared.sender.reinjection.first() {
-            let start = range.start.max(self.shared.sender.map.first_unacked());
+    pub(super) fn reinject_waiting(&mut self, now: Instant, views: &mut [SubflowView], subflows: &mut SubflowTable) {
+        let fast = self.fast_detection();
+        while let Some(range) = self.sender.reinjection.first() {
+            let start = range.start.max(self.sender.map.first_unacked());
             if start >= range.end {
-                self.shared.sender.reinjection.drop_first();
+                self.sender.reinjection.drop_first();
                 continue;
             }
-            let Some((span, owners)) = self.shared.sender.map.span_at(start) else {
+            let Some((span, owners)) = self.sender.map.span_at(start) else {
                 // Unassigned again, so the scheduler sends it.
-                self.shared.sender.reinjection.drop_first();
+                self.sender.reinjection.drop_first();
                 continue;
             };
             let end = span.end.min(range.end);
             // If a subflow lost more than its window holds, its retransmissions take several round trips.
             let repairs = |s: &Subflow| fast && s.tcp.is_repairing();
             let living = |s: &Subflow| s.answers() && !repairs(s);
-            let living_owner = self.subflows.iter().any(|s| owners.contains(s.id) && living(s));
+            let living_owner = subflows.iter().any(|s| owners.contains(s.id) && living(s));
             if living_owner && !owners.is_empty() {
                 // A living subflow carries it already.
-                self.shared.sender.reinjection.advance(end);
+                self.sender.reinjection.advance(end);
                 continue;
             }
             let best = self
-                .view(now, views)
+                .view(now, views, subflows)
                 .candidates()
                 .filter(|s| !owners.contains(s.id) && s.has_space())
                 .min_by_key(|s| s.rtt.smoothed_or_zero())
@@ -230,12 +240,12 @@ impl Connection {
                 window: WindowUse::Respect,
                 reason: Reason::new("reinjection: lowest srtt that does not carry it"),
             };
-            match self.shared.carry_out(&assign, views, &mut self.subflows) {
+            match self.carry_out(&assign, views, subflows) {
                 Ok((done, _)) => {
-                    self.shared.counters.reinjected_segments += 1;
-                    self.shared.sender.reinjection.advance(done.end);
+                    self.counters.reinjected_segments += 1;
+                    self.sender.reinjection.advance(done.end);
                     let reason = assign.reason;
-                    self.shared.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
+                    self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
                         subflow,
                         range: done,
                         reason: Box::new(reason),
@@ -245,9 +255,7 @@ impl Connection {
             }
         }
     }
-}
 
-impl Shared {
     /// A retransmission timeout on a subflow: its data goes to other subflows, and it gets no new data until it shows a sign
     /// of life.
     pub(super) fn handle_subflow_timeout(&mut self, at: &mut Split<'_>) {

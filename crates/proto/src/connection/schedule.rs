@@ -55,56 +55,35 @@ impl Scheduler for NoScheduler {
 }
 
 impl Connection {
-    pub(super) fn fill_views(&self, views: &mut Vec<SubflowView>) {
-        views.clear();
-        // The exact size, because spare entries would be a large part of an idle connection.
-        views.reserve_exact(self.subflows.len());
-        views.extend(self.subflows.usable().map(|s| s.view(self.shared.config.send_buffer)));
-    }
-
-    pub(super) fn view<'a>(&'a self, now: Instant, views: &'a [SubflowView]) -> View<'a> {
-        View {
-            now,
-            subflows: views,
-            queue: &self.shared.sender.map,
-            send_window_end: self.shared.sender.peer.end,
-            send_window: self.shared.sender.peer.size,
-            send_buffer_free: self.writable(),
-            send_buffer: self.send_buffer(),
-            message_end: self.shared.sender.message_end(),
-            fragment_ends: self.shared.host.fragment_ends(),
-        }
-    }
-
     /// Gives data to subflows until the scheduler waits.
     pub(super) fn schedule(&mut self, now: Instant) {
         if !self.shared.life.is_connected() || self.shared.life.error().is_some() {
             return self.shared.host.clear_pushes();
         }
         if self.shared.host.acknowledging().is_none() && self.shared.host.push_due().is_some() {
-            self.push_delegated(now);
+            self.shared.push_delegated(now, &mut self.subflows);
         }
         if self.shared.sender.is_idle() {
             self.subflows.set_backlog(false);
             return self.shared.after_assigning(now, &mut self.subflows);
         }
         let (idle, unassigned) = (!self.shared.sender.map.is_waiting(), self.shared.sender.map.assigned_bytes() == 0);
-        if self.shared.may_assign() || self.blocked_now() != self.shared.sender.blocked {
+        if self.shared.may_assign() || self.shared.blocked_now(&self.subflows) != self.shared.sender.blocked {
             let mut views = core::mem::take(&mut self.shared.scheduling.views);
-            self.fill_views(&mut views);
+            self.shared.fill_views(&mut views, &self.subflows);
             if !views.is_empty() {
-                self.reinject_waiting(now, &mut views);
+                self.shared.reinject_waiting(now, &mut views, &mut self.subflows);
                 self.shared.feed_loss_probe(&mut views, &mut self.subflows);
                 // Data queued beyond a window would leave before reinjected data that still waits for that window.
                 let queues = self.shared.config.scheduler.queues() && !self.shared.sender.reinjection.is_empty();
                 if self.shared.has_work() && !queues {
-                    self.run_scheduler(now, &mut views, None);
+                    self.shared.run_scheduler(now, &mut views, None, &mut self.subflows);
                 }
                 // The scheduler learns which subflows block the window before a copy of the blocking data adds another
                 // subflow to them.
-                self.update_blocked(now, &views);
-                if self.opportunistic_retransmission(now, &mut views) {
-                    self.update_blocked(now, &views);
+                self.shared.update_blocked(now, &views, &self.subflows);
+                if self.shared.opportunistic_retransmission(now, &mut views, &mut self.subflows) {
+                    self.shared.update_blocked(now, &views, &self.subflows);
                 }
             }
             self.shared.scheduling.views = views;
@@ -132,54 +111,87 @@ impl Connection {
         }
         self.shared.after_assigning(now, &mut self.subflows);
     }
+}
+
+impl Shared {
+    pub(super) fn fill_views(&self, views: &mut Vec<SubflowView>, subflows: &SubflowTable) {
+        views.clear();
+        // The exact size, because spare entries would be a large part of an idle connection.
+        views.reserve_exact(subflows.len());
+        views.extend(subflows.usable().map(|s| s.view(self.config.send_buffer)));
+    }
+
+    pub(super) fn view<'a>(&'a self, now: Instant, views: &'a [SubflowView], subflows: &SubflowTable) -> View<'a> {
+        View {
+            now,
+            subflows: views,
+            queue: &self.sender.map,
+            send_window_end: self.sender.peer.end,
+            send_window: self.sender.peer.size,
+            send_buffer_free: self.room(subflows),
+            send_buffer: self.send_buffer(subflows),
+            message_end: self.sender.message_end(),
+            fragment_ends: self.host.fragment_ends(),
+        }
+    }
 
     /// Asks the scheduler until it waits. If `first` is given, that subflow gets data before the scheduler is asked.
-    pub(super) fn run_scheduler(&mut self, now: Instant, views: &mut [SubflowView], mut first: Option<SubflowId>) {
-        let mut scheduler = core::mem::replace(&mut self.shared.scheduling.scheduler, Box::new(NoScheduler));
-        self.shared.scheduling.wake = None;
-        let duplicates = self.shared.config.scheduler.duplicates();
+    pub(super) fn run_scheduler(
+        &mut self,
+        now: Instant,
+        views: &mut [SubflowView],
+        mut first: Option<SubflowId>,
+        subflows: &mut SubflowTable,
+    ) {
+        let mut scheduler = core::mem::replace(&mut self.scheduling.scheduler, Box::new(NoScheduler));
+        self.scheduling.wake = None;
+        let duplicates = self.config.scheduler.duplicates();
         let mut pushed = false;
         loop {
-            let sendable = self.shared.sender.map.sendable(self.shared.sender.peer.end).is_some();
-            let may_repeat = duplicates && self.shared.sender.map.assigned_bytes() > 0;
-            let may_pick = pushed && self.shared.host.acknowledging().is_some() && self.shared.has_work();
+            let sendable = self.sender.map.sendable(self.sender.peer.end).is_some();
+            let may_repeat = duplicates && self.sender.map.assigned_bytes() > 0;
+            let may_pick = pushed && self.host.acknowledging().is_some() && self.has_work();
             if !sendable && !may_repeat && !may_pick {
                 break;
             }
-            let before = first.take().or(self.shared.host.picked());
-            if let Some(id) = before.filter(|id| self.shared.host.acknowledging().is_some_and(|own| own != *id)) {
-                self.shared.host.let_wait(now, id);
+            let before = first.take().or(self.host.picked());
+            if let Some(id) = before.filter(|id| self.host.acknowledging().is_some_and(|own| own != *id)) {
+                self.host.let_wait(now, id);
                 break;
             }
             let decision = match before {
-                Some(id) => self.shared.picked_before(id).map_or_else(Decision::nothing_to_send, Decision::Assign),
+                Some(id) => self.picked_before(id).map_or_else(Decision::nothing_to_send, Decision::Assign),
                 None => {
-                    self.shared.counters.decisions += 1;
-                    scheduler.decide(&self.view(now, views))
+                    self.counters.decisions += 1;
+                    scheduler.decide(&self.view(now, views, subflows))
                 }
             };
-            let saw = self.shared.news.wants(Kinds::DECISIONS).then(|| Saw::of(&self.view(now, views)));
+            let saw = self.news.wants(Kinds::DECISIONS).then(|| Saw::of(&self.view(now, views, subflows)));
             let result = match &decision {
-                _ if before.is_none() && self.shared.delegate(now, &decision, views) => Ok(Carried::Delegated),
-                Decision::Assign(assign) if !self.shared.keeps_order(assign) => {
-                    Ok(Carried::Replaced { error: None, by: self.assign_by_default(now, views, scheduler.as_mut()) })
-                }
-                Decision::Assign(assign) => self.assign(now, assign, views, scheduler.as_mut()),
-                Decision::Wait { until, .. } => self.shared.wait(now, *until, views),
+                _ if before.is_none() && self.delegate(now, &decision, views) => Ok(Carried::Delegated),
+                Decision::Assign(assign) if !self.keeps_order(assign) => Ok(Carried::Replaced {
+                    error: None,
+                    by: self.assign_by_default(now, views, scheduler.as_mut(), subflows),
+                }),
+                Decision::Assign(assign) => self.assign(now, assign, views, scheduler.as_mut(), subflows),
+                Decision::Wait { until, .. } => self.wait(now, *until, views),
             };
             let carried = match result {
                 Err(_) if before.is_some() => Carried::Waiting,
                 Ok(carried) => carried,
                 Err(error) => {
-                    self.shared.counters.invalid_decisions += 1;
-                    self.shared.scheduling.error = Some(error);
-                    Carried::Replaced { error: Some(error), by: self.assign_by_default(now, views, scheduler.as_mut()) }
+                    self.counters.invalid_decisions += 1;
+                    self.scheduling.error = Some(error);
+                    Carried::Replaced {
+                        error: Some(error),
+                        by: self.assign_by_default(now, views, scheduler.as_mut(), subflows),
+                    }
                 }
             };
             pushed = carried.gave_data();
             let idle_pick = !sendable && carried == Carried::Waiting;
             if let Some(saw) = saw.filter(|_| !idle_pick) {
-                self.shared.news.record(now, Kinds::DECISIONS, || {
+                self.news.record(now, Kinds::DECISIONS, || {
                     Happening::Decision(Box::new(Decided { saw, decision, carried }))
                 });
             }
@@ -187,7 +199,7 @@ impl Connection {
                 break;
             }
         }
-        self.shared.scheduling.scheduler = scheduler;
+        self.scheduling.scheduler = scheduler;
     }
 
     /// Assigns one segment to the subflow with space that has the lowest round-trip time, like `minrtt`. Returns the
@@ -197,12 +209,13 @@ impl Connection {
         now: Instant,
         views: &mut [SubflowView],
         scheduler: &mut dyn Scheduler,
+        subflows: &mut SubflowTable,
     ) -> Option<Given> {
-        let view = self.view(now, views);
+        let view = self.view(now, views, subflows);
         let best = view.candidates().filter(|s| s.has_space()).min_by_key(|s| s.rtt.smoothed_or_zero())?;
         let (subflow, range) = (best.id, view.next_for(best, 1)?);
         let assign = Assign { subflow, range, window: WindowUse::Respect, reason: Reason::new("default: lowest srtt") };
-        match self.assign(now, &assign, views, scheduler) {
+        match self.assign(now, &assign, views, scheduler, subflows) {
             Ok(Carried::Assigned(given)) => Some(given),
             _ => None,
         }
@@ -214,6 +227,7 @@ impl Connection {
         assign: &Assign,
         views: &mut [SubflowView],
         scheduler: &mut dyn Scheduler,
+        subflows: &mut SubflowTable,
     ) -> Result<Carried, ScheduleError> {
         let subflow = assign.subflow;
         let stale = views.iter().any(|v| v.id == subflow && v.stale);
@@ -221,19 +235,18 @@ impl Connection {
             // The data could not leave there, and no other subflow would send it.
             return Err(ScheduleError::UnknownSubflow(subflow));
         }
-        match self.shared.carry_out(assign, views, &mut self.subflows) {
+        match self.carry_out(assign, views, subflows) {
             Ok((range, clipped_by)) => {
                 if scheduler.wants_events() {
                     let event = Event::Assigned { subflow, range: range.clone(), clipped_by };
-                    scheduler.on_event(&event, &self.view(now, views));
+                    scheduler.on_event(&event, &self.view(now, views, subflows));
                 }
                 Ok(Carried::Assigned(Given { subflow, range, clipped_by }))
             }
             // A segment that is held back (by a window smaller than it, or by Nagle's rule) is no mistake of the
             // scheduler.
             Err(ScheduleError::HeldBack(by)) => {
-                (self.shared.scheduling.held_decision, self.shared.scheduling.held_by) =
-                    (self.shared.counters.decisions, Some(by));
+                (self.scheduling.held_decision, self.scheduling.held_by) = (self.counters.decisions, Some(by));
                 Ok(Carried::HeldBack(by))
             }
             Err(error) => Err(error),
@@ -241,32 +254,30 @@ impl Connection {
     }
 
     /// Tells the scheduler which limit holds data back, if that has changed.
-    pub(super) fn update_blocked(&mut self, now: Instant, views: &[SubflowView]) {
-        let blocked = self.blocked_now();
-        self.shared.count_limited(now, &self.subflows);
-        if blocked == self.shared.sender.blocked {
+    pub(super) fn update_blocked(&mut self, now: Instant, views: &[SubflowView], subflows: &SubflowTable) {
+        let blocked = self.blocked_now(subflows);
+        self.count_limited(now, subflows);
+        if blocked == self.sender.blocked {
             return;
         }
-        self.shared.sender.blocked = blocked;
-        self.shared.sender.limited_since = blocked.map(|_| now);
+        self.sender.blocked = blocked;
+        self.sender.limited_since = blocked.map(|_| now);
         let (event, what) = match blocked {
             Some(Blocked { by, holders, .. }) => {
                 (Event::WindowBlocked { by, holders }, Happening::WindowBlocked { by, holders })
             }
             None => (Event::WindowUnblocked, Happening::WindowUnblocked),
         };
-        let mut scheduler = core::mem::replace(&mut self.shared.scheduling.scheduler, Box::new(NoScheduler));
-        scheduler.on_event(&event, &self.view(now, views));
-        self.shared.scheduling.scheduler = scheduler;
-        self.shared.news.record(now, Kinds::CONNECTION, || what);
+        let mut scheduler = core::mem::replace(&mut self.scheduling.scheduler, Box::new(NoScheduler));
+        scheduler.on_event(&event, &self.view(now, views, subflows));
+        self.scheduling.scheduler = scheduler;
+        self.news.record(now, Kinds::CONNECTION, || what);
     }
 
-    fn blocked_now(&self) -> Option<Blocked> {
-        self.shared.sender.blocked_now(&self.subflows, self.shared.config.send_buffer)
+    fn blocked_now(&self, subflows: &SubflowTable) -> Option<Blocked> {
+        self.sender.blocked_now(subflows, self.config.send_buffer)
     }
-}
 
-impl Shared {
     /// Gives the next new data to a due tail loss probe of plain TCP, beyond the congestion window if necessary. With
     /// Multipath TCP unassigned data belongs to no subflow, so the probe repeats the subflow's last segment.
     //= RFC 8985 §7.3: "Transmit the lowest-sequence unsent Segment"
@@ -327,9 +338,7 @@ impl Shared {
         }
         self.sender.arm_data_timer(now, subflows, &self.config);
     }
-}
 
-impl Shared {
     /// Whether the scheduler has anything to decide.
     fn has_work(&self) -> bool {
         if self.sender.map.unassigned_bytes() > 0 {
@@ -371,22 +380,18 @@ impl Shared {
             None => Err(ScheduleError::EndlessWait),
         }
     }
-}
 
-impl Connection {
     /// Gives data to the subflows that waited for the end of the instant.
-    pub(super) fn push_delegated(&mut self, now: Instant) {
-        let mut views = core::mem::take(&mut self.shared.scheduling.views);
-        self.fill_views(&mut views);
-        while let Some(id) = self.shared.host.next_pushed() {
-            self.run_scheduler(now, &mut views, Some(id));
+    pub(super) fn push_delegated(&mut self, now: Instant, subflows: &mut SubflowTable) {
+        let mut views = core::mem::take(&mut self.scheduling.views);
+        self.fill_views(&mut views, subflows);
+        while let Some(id) = self.host.next_pushed() {
+            self.run_scheduler(now, &mut views, Some(id), subflows);
         }
-        self.shared.host.end_acknowledgement();
-        self.shared.scheduling.views = views;
+        self.host.end_acknowledgement();
+        self.scheduling.views = views;
     }
-}
 
-impl Shared {
     /// Notes the end of a burst. If the burst's subflow is not the one that is being acknowledged, it waits for the end
     /// of the instant. Returns whether it waits.
     pub(super) fn delegate(&mut self, now: Instant, decision: &Decision, views: &[SubflowView]) -> bool {

@@ -110,7 +110,7 @@ impl Connection {
         for subflow in self.subflows.iter_mut() {
             subflow.tcp.fix_send_buffer();
         }
-        self.report_writable();
+        self.shared.report_writable(&self.subflows);
         self.schedule(now);
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Connection {
             return Err(SettingError::Zero);
         }
         self.shared.sender.unsent_limit = bytes;
-        self.report_writable();
+        self.shared.report_writable(&self.subflows);
         Ok(())
     }
 
@@ -210,10 +210,10 @@ impl Connection {
         self.shared.host.clear_pushes();
         let usable: ArrayVec<SubflowId, { SubflowId::MAX_SUBFLOWS }> = self.subflows.usable().map(|s| s.id).collect();
         for id in usable {
-            self.tell(now, &Event::SubflowUp(id));
+            self.shared.tell(now, &Event::SubflowUp(id), &self.subflows);
         }
         if let Some(Blocked { by, holders, .. }) = self.shared.sender.blocked {
-            self.tell(now, &Event::WindowBlocked { by, holders });
+            self.shared.tell(now, &Event::WindowBlocked { by, holders }, &self.subflows);
         }
         self.schedule(now);
         Ok(())

@@ -100,7 +100,7 @@ impl Connection {
                 unassigned_bytes: map.unassigned_bytes(),
                 window_bytes: peer.size,
                 window_end: peer.end.0,
-                buffer_bytes: self.send_buffer(),
+                buffer_bytes: self.shared.send_buffer(&self.subflows),
             },
             receiving: self.receiving(),
             counters: ConnectionCounters {
