@@ -167,27 +167,7 @@ impl Shared {
                 }
             };
             let saw = self.news.wants(Kinds::DECISIONS).then(|| Saw::of(&self.view(now, views, subflows)));
-            let result = match &decision {
-                _ if before.is_none() && self.delegate(now, &decision, views) => Ok(Carried::Delegated),
-                Decision::Assign(assign) if !self.keeps_order(assign) => Ok(Carried::Replaced {
-                    error: None,
-                    by: self.assign_by_default(now, views, scheduler.as_mut(), subflows),
-                }),
-                Decision::Assign(assign) => self.assign(now, assign, views, scheduler.as_mut(), subflows),
-                Decision::Wait { until, .. } => self.wait(now, *until, views),
-            };
-            let carried = match result {
-                Err(_) if before.is_some() => Carried::Waiting,
-                Ok(carried) => carried,
-                Err(error) => {
-                    self.counters.invalid_decisions += 1;
-                    self.scheduling.error = Some(error);
-                    Carried::Replaced {
-                        error: Some(error),
-                        by: self.assign_by_default(now, views, scheduler.as_mut(), subflows),
-                    }
-                }
-            };
+            let carried = self.carry(now, &decision, before.is_some(), views, scheduler.as_mut(), subflows);
             pushed = carried.gave_data();
             let idle_pick = !sendable && carried == Carried::Waiting;
             if let Some(saw) = saw.filter(|_| !idle_pick) {
@@ -200,6 +180,35 @@ impl Shared {
             }
         }
         self.scheduling.scheduler = scheduler;
+    }
+
+    /// Carries out a decision of the scheduler. `picked`: it was made before, for the end of this instant.
+    fn carry(
+        &mut self,
+        now: Instant,
+        decision: &Decision,
+        picked: bool,
+        views: &mut [SubflowView],
+        scheduler: &mut dyn Scheduler,
+        subflows: &mut SubflowTable,
+    ) -> Carried {
+        let result = match decision {
+            _ if !picked && self.delegate(now, decision, views) => Ok(Carried::Delegated),
+            Decision::Assign(assign) if !self.keeps_order(assign) => {
+                Ok(Carried::Replaced { error: None, by: self.assign_by_default(now, views, scheduler, subflows) })
+            }
+            Decision::Assign(assign) => self.assign(now, assign, views, scheduler, subflows),
+            Decision::Wait { until, .. } => self.wait(now, *until, views),
+        };
+        match result {
+            Err(_) if picked => Carried::Waiting,
+            Ok(carried) => carried,
+            Err(error) => {
+                self.counters.invalid_decisions += 1;
+                self.scheduling.error = Some(error);
+                Carried::Replaced { error: Some(error), by: self.assign_by_default(now, views, scheduler, subflows) }
+            }
+        }
     }
 
     /// Assigns one segment to the subflow with space that has the lowest round-trip time, like `minrtt`. Returns the

@@ -141,30 +141,8 @@ impl Tcp {
             self.update_pacing();
             return true;
         }
-        let echoed =
-            segment.options.timestamps.filter(|_| self.agreed.timestamps).map(|t| self.opening.own_time(t.echo));
-        let mut d = Delivered {
-            una_advanced: ack > self.send.una,
-            echoed_timestamp: echoed,
-            rack_echo: echoed.filter(|_| self.rtt.tells_by_echoes()),
-            congestion_echo: echo,
-            ..Delivered::default()
-        };
         let mut samples = Samples::default();
-        changes.has_sack = !segment.options.sack.is_empty();
-        // Segments below this are late if they are acknowledged now. This acknowledgement's own SACKs do not count.
-        let sacked_before = self.recovery.highest_sacked;
-        if self.sack_recovery() && changes.has_sack {
-            self.handle_sack(now, segment, ack, &mut d, &mut samples);
-        }
-        if d.una_advanced {
-            self.advance_una(now, ack, sacked_before, &mut d, &mut samples, &mut changes.acked);
-        }
-        changes.told = match (d.una_advanced, d.newly_sacked) {
-            (true, _) => Told::Acknowledged,
-            (false, true) => Told::Sacked,
-            (false, false) => Told::Nothing,
-        };
+        let mut d = self.take_delivered(now, segment, ack, &mut samples, changes);
         // RFC 5681 §2: a duplicate acknowledgement.
         //= RFC 8684 §3: "an MPTCP implementation receiving a duplicate ACK that contains an MPTCP option MUST NOT treat it as a
         //= signal of congestion"
@@ -195,6 +173,42 @@ impl Tcp {
         self.feed_controller(now, peers, &d, rtt, round_ended);
         debug_assert!(self.queue.is_consistent(), "the counters agree with the segments: {:?}", self.queue);
         true
+    }
+
+    /// Takes what the acknowledgement number and the SACK blocks newly report to have arrived.
+    #[inline]
+    fn take_delivered(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        ack: u64,
+        samples: &mut Samples,
+        changes: &mut Changes,
+    ) -> Delivered {
+        let echoed =
+            segment.options.timestamps.filter(|_| self.agreed.timestamps).map(|t| self.opening.own_time(t.echo));
+        let mut d = Delivered {
+            una_advanced: ack > self.send.una,
+            echoed_timestamp: echoed,
+            rack_echo: echoed.filter(|_| self.rtt.tells_by_echoes()),
+            congestion_echo: segment.flags.contains(Flags::ECE),
+            ..Delivered::default()
+        };
+        changes.has_sack = !segment.options.sack.is_empty();
+        // Segments below this are late if they are acknowledged now. This acknowledgement's own SACKs do not count.
+        let sacked_before = self.recovery.highest_sacked;
+        if self.sack_recovery() && changes.has_sack {
+            self.handle_sack(now, segment, ack, &mut d, samples);
+        }
+        if d.una_advanced {
+            self.advance_una(now, ack, sacked_before, &mut d, samples, &mut changes.acked);
+        }
+        changes.told = match (d.una_advanced, d.newly_sacked) {
+            (true, _) => Told::Acknowledged,
+            (false, true) => Told::Sacked,
+            (false, false) => Told::Nothing,
+        };
+        d
     }
 
     /// Counts duplicate acknowledgements in place of SACK blocks: each one stands for a segment that has left the network.

@@ -145,32 +145,13 @@ impl Receiver {
     //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
     pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, around: &Surroundings, config: &TcpConfig) {
         let Some((received, fin, _)) = self.acks.noted.take() else { return };
-        if !self.acks.started {
-            self.acks.started = true;
-            self.renew_quick(window, config);
-        } else if received == Received::InOrder && self.acks.host.starts_again(around.rto, config.delayed_ack_timeout) {
-            self.renew_quick(window, config);
-        }
-        if core::mem::take(&mut self.acks.grew) {
-            self.acks.quick |= 1;
-        }
-        if received == Received::Duplicate
-            && self.duplicate.is_some_and(|d| d.1 <= self.next)
-            && self.acks.host.starts_again_after_duplicate()
-        {
-            self.renew_quick(window, config);
-        }
+        self.renew_quick_if_due(received, window, around, config);
         let (unacked, full) = (self.next - self.acks.acked_next, u64::from(self.full_segment));
         let second = unacked > full;
         // Reading soon makes the window larger (RFC 1122 §4.2.3.2).
         let waits_for_reader = second
             && self.acks.host.waits_for_reader(window < self.acks.offered, unacked > MOST_AT_ONCE * full, around);
-        let at_once = fin
-            || (received == Received::Duplicate && self.held.is_empty())
-            || self.filled_hole
-            || self.acks.quick > 0
-            || !config.delayed_ack
-            || (second && !waits_for_reader);
+        let at_once = fin || self.is_urgent(received) || !config.delayed_ack || (second && !waits_for_reader);
         self.filled_hole = false;
         if at_once {
             self.acks.host.answers_at_once();
@@ -185,6 +166,31 @@ impl Receiver {
             self.ack_by(Some(now));
         } else if self.acks.due == AckDue::No {
             self.acks.due = AckDue::At(config.expiry(now, self.acks.host.delay(config.delayed_ack_timeout)));
+        }
+    }
+
+    /// Whether the segment just received is acknowledged without any delay.
+    fn is_urgent(&self, received: Received) -> bool {
+        let is_repetition = received == Received::Duplicate && self.held.is_empty();
+        is_repetition || self.filled_hole || self.acks.quick > 0
+    }
+
+    /// Acknowledges the next segments at once at the start, and when the host starts again.
+    fn renew_quick_if_due(&mut self, received: Received, window: u64, around: &Surroundings, config: &TcpConfig) {
+        if !self.acks.started {
+            self.acks.started = true;
+            self.renew_quick(window, config);
+        } else if received == Received::InOrder && self.acks.host.starts_again(around.rto, config.delayed_ack_timeout) {
+            self.renew_quick(window, config);
+        }
+        if core::mem::take(&mut self.acks.grew) {
+            self.acks.quick |= 1;
+        }
+        if received == Received::Duplicate
+            && self.duplicate.is_some_and(|d| d.1 <= self.next)
+            && self.acks.host.starts_again_after_duplicate()
+        {
+            self.renew_quick(window, config);
         }
     }
 
