@@ -39,9 +39,12 @@ impl Connection {
             if let Some(out) = self.next_of_subflow(now, id) {
                 self.shared.next_output = id;
                 let may_announce = self.may_announce(id);
-                let ecn = self.shared.build(now, &mut self.subflows.at(id), &out, may_announce, segment);
-                if max_segments > 1 {
-                    self.join_following(now, id, &out, max_segments, segment);
+                let mut at = self.subflows.at(id);
+                let ecn = self.shared.build(now, &mut at, &out, may_announce, segment);
+                if max_segments > 1
+                    && let Some(first) = self.shared.first_of_several(at.subflow, &out, segment)
+                {
+                    self.join_following(now, id, first, max_segments, segment);
                 }
                 return Some(ecn);
             }
@@ -265,17 +268,16 @@ fn mapped<'a>(subflow: &'a Subflow, out: &Outgoing, payload: &'a Payload) -> Opt
 const MAX_PACKET_BYTES: u32 = 65_535;
 
 impl Connection {
-    /// Adds segments that follow `out` to `segment`, which was made for `out`, so that they leave as one: at most
-    /// `max_segments` in all.
+    /// Adds segments that follow to `segment`, so that they leave as one: at most `max_segments` in all. `ssn`, `start`: its
+    /// place in the subflow's sequence and in the stream.
     fn join_following(
         &mut self,
         now: Instant,
         id: SubflowId,
-        out: &Outgoing,
+        (ssn, start): (u64, DataSeq),
         max_segments: usize,
         segment: &mut Segment,
     ) {
-        let Some(start) = self.shared.first_of_several(self.subflows.at(id).subflow, out, segment) else { return };
         let size = segment.payload.len();
         let most = MAX_PACKET_BYTES.saturating_sub(segment.ip_len()) / size * size + size;
         let (mut len, mut count) = (size, 1);
@@ -307,18 +309,16 @@ impl Connection {
             segment.segment_size = Some(size as u16);
             if let Some(mapping) = segment.options.dss.as_mut().and_then(|dss| dss.mapping.as_mut()) {
                 mapping.len = len as u16;
-                if let Outgoing::Data { ssn, .. } = out {
-                    self.subflows.at(id).subflow.tcp.declare_several(*ssn, start, len);
-                }
+                self.subflows.at(id).subflow.tcp.declare_several(ssn, start, len);
             }
         }
     }
 }
 
 impl Shared {
-    /// Stream position of the new data in `out`, if more segments may leave as one with it.
-    fn first_of_several(&self, subflow: &Subflow, out: &Outgoing, segment: &Segment) -> Option<DataSeq> {
-        let Outgoing::Data { data, again: false, .. } = out else { return None };
+    /// Place of the new data in `out`, in the subflow's sequence and in the stream, if more segments may leave as one with it.
+    fn first_of_several(&self, subflow: &Subflow, out: &Outgoing, segment: &Segment) -> Option<(u64, DataSeq)> {
+        let Outgoing::Data { ssn, data, again: false, .. } = out else { return None };
         let alone = segment.payload.is_empty()
             // A probe of the path's MTU may get lost.
             || segment.payload.len() > subflow.tcp.mss().min(u16::MAX.into())
@@ -337,6 +337,6 @@ impl Shared {
             true => mapping.is_some_and(|m| m.checksum.is_none()),
             false => segment.options.dss.is_none(),
         };
-        (!alone && one_mapping).then_some(data.start)
+        (!alone && one_mapping).then_some((*ssn, data.start))
     }
 }

@@ -82,13 +82,16 @@ impl Shared {
 
     /// Makes the window of a subflow smaller.
     fn penalise(&mut self, now: Instant, penalty: Penalty, subflows: &mut SubflowTable) {
-        if let Some(subflow) = subflows.get_mut(penalty.remembered_with) {
-            subflow.penalised_at = Some(now);
+        for subflow in subflows.iter_mut() {
+            if subflow.id == penalty.remembered_with {
+                subflow.penalised_at = Some(now);
+            }
+            if subflow.id == penalty.slow {
+                subflow.tcp.penalise(penalty.halve);
+                let cwnd = subflow.tcp.window().cwnd;
+                self.counters.penalisations += 1;
+                self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: penalty.slow, cwnd });
+            }
         }
-        let Some(subflow) = subflows.get_mut(penalty.slow) else { return };
-        subflow.tcp.penalise(penalty.halve);
-        let cwnd = subflow.tcp.window().cwnd;
-        self.counters.penalisations += 1;
-        self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: penalty.slow, cwnd });
     }
 }
