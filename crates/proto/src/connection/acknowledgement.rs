@@ -69,8 +69,9 @@ impl Connection {
             subflow.join = Join::Done { carried: true };
             self.shared.joins.forget_losses();
         }
-        if changes.una_advanced() || (changes.told == Told::Sacked && self.shared.fast_detection()) {
-            self.revive(now, id);
+        let answers = changes.una_advanced() || (changes.told == Told::Sacked && self.shared.fast_detection());
+        if answers && subflow.revive(now) {
+            self.follow_revival(now, id);
         }
         if changes.late {
             self.pass_by(now, SubflowSet::only(id));

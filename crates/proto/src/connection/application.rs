@@ -260,7 +260,7 @@ impl Shared {
         }
     }
 
-    /// Bytes of the receive buffer in use; see [`Receiver::occupied`].
+    /// Bytes of the receive buffer in use; see [`StreamReceiver::occupied`].
     #[inline]
     pub(super) fn occupied(&self, held: u64) -> u64 {
         self.receiver.occupied(held, self.is_mptcp())

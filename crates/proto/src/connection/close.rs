@@ -2,10 +2,11 @@
 
 use super::handshake::Mode;
 use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds, Shared};
+use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::SubflowTable;
 use crate::seq::{DataSeq, SubflowId};
-use crate::tcp::State;
+use crate::tcp::TcpState;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{Key, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment};
@@ -29,7 +30,7 @@ pub(super) enum DataFin {
 
 /// Phase of a connection's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum LifePhase {
     /// The first subflow's handshake is not complete.
     Connecting,
     Connected,
@@ -45,7 +46,7 @@ pub(super) enum Phase {
 
 /// The phase of a connection, and the state of its end.
 pub(super) struct Lifecycle {
-    pub(super) phase: Phase,
+    pub(super) phase: LifePhase,
     pub(super) data_fin: DataFin,
     /// When outstanding data last got a sign of life, or became outstanding.
     pub(super) progress_at: Instant,
@@ -62,7 +63,7 @@ const MOST_TIMEOUTS_AFTER_LEAVING: u64 = 60;
 impl Lifecycle {
     pub(super) fn new(now: Instant) -> Self {
         Lifecycle {
-            phase: Phase::Connecting,
+            phase: LifePhase::Connecting,
             data_fin: DataFin::NotRequested,
             progress_at: now,
             stream_moved_at: now,
@@ -74,9 +75,9 @@ impl Lifecycle {
     #[inline]
     pub(super) fn is_connected(&self) -> bool {
         match self.phase {
-            Phase::Connecting => false,
-            Phase::Connected | Phase::Closed => true,
-            Phase::Failed { was_connected, .. } => was_connected,
+            LifePhase::Connecting => false,
+            LifePhase::Connected | LifePhase::Closed => true,
+            LifePhase::Failed { was_connected, .. } => was_connected,
         }
     }
 
@@ -84,7 +85,7 @@ impl Lifecycle {
     #[inline]
     pub(super) fn error(&self) -> Option<ConnectionError> {
         match self.phase {
-            Phase::Failed { error, .. } => Some(error),
+            LifePhase::Failed { error, .. } => Some(error),
             _ => None,
         }
     }
@@ -107,7 +108,7 @@ impl Lifecycle {
 
     /// Marks a failed connection as acknowledged by the application.
     fn abandon(&mut self) {
-        if let Phase::Failed { abandoned, .. } = &mut self.phase {
+        if let LifePhase::Failed { abandoned, .. } = &mut self.phase {
             *abandoned = true;
         }
     }
@@ -234,14 +235,14 @@ impl Connection {
         if self.is_mptcp() && self.shared.is_over() {
             self.shared.close_subflows(now, &mut self.subflows);
         }
-        if self.shared.life.phase != Phase::Connected {
+        if self.shared.life.phase != LifePhase::Connected {
             return;
         }
         if self.is_mptcp() && !self.shared.is_over() {
             return self.forget_ended_subflows(now);
         }
         if self.subflows.iter().all(Subflow::has_ended) {
-            self.shared.life.phase = Phase::Closed;
+            self.shared.life.phase = LifePhase::Closed;
             self.shared.news.events.push_back(ConnectionEvent::Closed);
             self.shared.news.record(now, Kinds::CONNECTION, || Happening::Closed);
         }
@@ -363,7 +364,7 @@ impl Shared {
         }
         if !self.fast_detection() {
             // A subflow that has not joined by now never will.
-            for subflow in subflows.iter_mut().filter(|s| s.tcp.state() == State::SynSent) {
+            for subflow in subflows.iter_mut().filter(|s| s.tcp.state() == TcpState::SynSent) {
                 subflow.tcp.abort();
                 subflow.health.end();
             }
@@ -419,9 +420,8 @@ impl Shared {
 
     /// Takes the position of a DATA_FIN in the peer's stream, which is the last octet of its mapping.
     #[cold]
-    pub(super) fn take_data_fin(&mut self, subflow: &mut Subflow, mapping: Mapping) {
-        let Some(keys) = self.mode.keys() else { return };
-        if self.receiver.take_data_fin(&keys, mapping) {
+    pub(super) fn take_data_fin(&mut self, subflow: &mut Subflow, keys: &Keys, mapping: Mapping) {
+        if self.receiver.take_data_fin(keys, mapping) {
             self.report_end();
             subflow.tcp.ack_now();
         }
@@ -457,7 +457,7 @@ impl Shared {
     pub(super) fn fail(&mut self, now: Instant, error: ConnectionError) {
         if self.life.error().is_none() {
             let was_connected = self.life.is_connected();
-            self.life.phase = Phase::Failed { error, was_connected, abandoned: false };
+            self.life.phase = LifePhase::Failed { error, was_connected, abandoned: false };
             self.news.events.push_back(ConnectionEvent::Failed(error));
             self.news.record(now, Kinds::CONNECTION, || Happening::Failed(error));
         }

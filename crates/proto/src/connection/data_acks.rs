@@ -32,7 +32,7 @@ impl Shared {
         let known = at.all_mut().filter(|s| is_used(s)).filter_map(|s| Some((s.tcp.rtt().min()?, s)));
         let (shortest, subflow) = known.min_by_key(|(rtt, _)| *rtt)?;
         let gain = Duration::from_nanos(rtt.as_nanos().saturating_sub(shortest.as_nanos()) / 2);
-        let is_news = subflow.told < self.receiver.next();
+        let is_news = subflow.last_data_ack_sent < self.receiver.next();
         // Without SACK a sender may take several acknowledgements without new data for the sign of a loss.
         let is_safe = subflow.tcp.sack() || subflow.tcp.owes_ack();
         (is_news && is_safe && self.receiver.window.is_worth_a_segment(gain)).then_some(subflow)

@@ -34,6 +34,8 @@ pub(super) struct Fallback {
     /// Whether another subflow has joined, which the peer knows too. It then does not take the first subflow's sequence
     /// for our stream's.
     pub(super) ever_joined: bool,
+    /// Whether the fallback has revived its subflow, of which the scheduler is still to be told.
+    pub(super) revived: bool,
     pub(super) signals: FallbackSignals,
 }
 
@@ -252,9 +254,6 @@ impl Shared {
 
     /// Makes the subflow a plain TCP connection, whose sequence is the stream's in both directions.
     ///
-    /// If the subflow did not answer before, the caller tells the scheduler that it does ([`Connection::revive`]): plain
-    /// TCP has one path, which is not probed as a dark one of several.
-    ///
     /// # Errors
     /// If the subflow's sequence is not the stream's: bytes would be misplaced, or a direction that has ended on the
     /// subflow continues in the stream.
@@ -292,7 +291,7 @@ impl Shared {
             subflow.tcp.abort();
             subflow.health.end();
         }
-        self.leave_multipath_behind(at);
+        self.leave_multipath_behind(now, at);
         if let DataFin::Sent { .. } | DataFin::Acked = self.life.data_fin {
             // Plain TCP ends the stream with its FIN.
             self.life.data_fin = DataFin::Requested;
@@ -312,12 +311,14 @@ impl Shared {
 
     /// Forgets what was announced or planned as Multipath TCP: this subflow is plain TCP from now on.
     /// `tests/it/after_fallback.rs` lists all that a connection may have kept, and what becomes of it.
-    fn leave_multipath_behind(&mut self, at: &mut Split<'_>) {
+    fn leave_multipath_behind(&mut self, now: Instant, at: &mut Split<'_>) {
         self.addresses.stop_announcing();
         self.joins = JoinPlan::default();
         at.forget_late_joins();
         self.sender.reinjection.clear();
         self.sender.stop_data_timer();
+        // Plain TCP has one path: it is not probed as a dark one of several.
+        self.fallback.revived = at.subflow.revive(now);
     }
 
     //= RFC 8684 §3.7: "the receiver of an MP_FAIL MUST also respond with an MP_FAIL in the reverse direction and entirely
@@ -341,9 +342,9 @@ impl Shared {
         &mut self,
         now: Instant,
         at: &mut Split<'_>,
+        keys: &Keys,
         mapping: Mapping,
     ) -> Result<(), MappingError> {
-        let Some(keys) = self.mode.keys() else { return Ok(()) };
         //= RFC 8684 §3.7: "When a connection has fallen back with an infinite mapping, only one subflow can send data;
         //= otherwise, the receiver would not know how to reorder the data"
         //= tests: mappings::an_infinite_mapping_with_several_subflows_is_reset
@@ -431,8 +432,10 @@ impl Shared {
     }
 
     /// Verifies a DATA_FIN without data by its pseudo-header alone.
-    pub(super) fn verify_data_fin(&self, mapping: Mapping) -> Result<(), MappingError> {
-        let (Some(keys), true) = (self.mode.keys(), self.checksum) else { return Ok(()) };
+    pub(super) fn verify_data_fin(&self, keys: &Keys, mapping: Mapping) -> Result<(), MappingError> {
+        if !self.checksum {
+            return Ok(());
+        }
         let dsn = mapping.dsn.expand(keys.wire_data_ack(self.receiver.next().0));
         let right = mapping.checksum.is_some_and(|c| DataChecksum::default().matches(dsn, mapping.ssn, mapping.len, c));
         if right { Ok(()) } else { Err(MappingError::Reset(ResetReason::Middlebox)) }

@@ -1,12 +1,12 @@
 //! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP if the peer has no Multipath TCP.
 
-use super::close::{DataFin, Phase};
+use super::close::{DataFin, LifePhase};
 use super::{Connection, ConnectionEvent, Happening, Kinds, Role, Shared};
 use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::Split;
 use crate::subflow_state::PathHealth;
-use crate::tcp::{State, Tcp};
+use crate::tcp::{Tcp, TcpState};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::DataNumber;
 use pathweave_wire::mptcp::{
@@ -224,7 +224,7 @@ impl Shared {
     fn take_capable(&mut self, tcp: &Tcp, segment: &Segment) -> HandshakeStep {
         let found = capable(segment).copied();
         match (self.mode, tcp.state(), self.role) {
-            (Mode::Negotiating { local }, State::SynSent, Role::Client) => {
+            (Mode::Negotiating { local }, TcpState::SynSent, Role::Client) => {
                 if !segment.flags.contains(Flags::SYN | Flags::ACK) {
                     return HandshakeStep::GoOn;
                 }
@@ -244,7 +244,7 @@ impl Shared {
                     _ => Mode::Plain,
                 };
             }
-            (Mode::Negotiating { local }, State::SynReceived, Role::Server) => {
+            (Mode::Negotiating { local }, TcpState::SynReceived, Role::Server) => {
                 if segment.flags.intersects(Flags::SYN | Flags::RST) {
                     return HandshakeStep::GoOn;
                 }
@@ -288,8 +288,8 @@ impl Shared {
         let peer_window = subflow.tcp.peer_window();
         subflow.window.limit = first_window;
         subflow.tcp.set_nagle(nagle);
-        if subflow.join == Join::Initial && self.life.phase == Phase::Connecting {
-            self.life.phase = Phase::Connected;
+        if subflow.join == Join::Initial && self.life.phase == LifePhase::Connecting {
+            self.life.phase = LifePhase::Connected;
             self.receiver.window.begin(now);
             self.life.progress_at = now;
             self.sender.peer.begin(peer_window);

@@ -10,7 +10,7 @@ use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{Arrival, Changes, Ended, Input, Peers, Verdict};
 use pathweave_units::Instant;
-use pathweave_wire::mptcp::{Dss, Mapping, MptcpOption, ResetReason};
+use pathweave_wire::mptcp::{Dss, MptcpOption, ResetReason};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
 impl Connection {
@@ -30,8 +30,8 @@ impl Connection {
             return false;
         };
         let step = self.shared.take_handshake_options(now, &mut at, segment, acceptable);
-        if self.shared.is_plain() && at.subflow.health.is_stale() {
-            self.revive(now, id);
+        if core::mem::take(&mut self.shared.fallback.revived) {
+            self.shared.tell(now, &Event::SubflowUp(id), &self.subflows);
         }
         let of_capable;
         let dss = match step {
@@ -144,8 +144,8 @@ impl Connection {
         if result.is_ok() && changes.fin && shared.is_mptcp() {
             result = shared.take_plain_fin(now, &mut at, dss.is_none() && segment.options.mptcp.is_empty());
         }
-        if shared.is_plain() && at.subflow.health.is_stale() {
-            self.revive(now, id);
+        if core::mem::take(&mut self.shared.fallback.revived) {
+            self.shared.tell(now, &Event::SubflowUp(id), &self.subflows);
         }
         result
     }
@@ -168,13 +168,13 @@ impl Connection {
         dss: Option<&Dss>,
         current: bool,
     ) -> Result<(), MappingError> {
-        if !self.is_mptcp() {
+        let Some(keys) = self.shared.mode.keys() else {
             let fin = segment.flags.contains(Flags::FIN);
             return dss.map_or(Ok(()), |dss| self.shared.check_signal_of_plain(dss, fin));
-        }
+        };
         let mut at = self.subflows.at(id);
         match dss {
-            Some(dss) => self.shared.take_data_signal(now, &mut at, dss, segment.sequence_len() == 0)?,
+            Some(dss) => self.shared.take_data_signal(now, &mut at, &keys, dss, segment.sequence_len() == 0)?,
             None => self.shared.miss_data_signal(at.subflow, segment)?,
         }
         //= RFC 8684 §3.4.1: "As with all MPTCP signals, the receiver MUST undertake standard TCP validity checks, e.g.,
@@ -295,6 +295,7 @@ impl Shared {
         &mut self,
         now: Instant,
         at: &mut Split<'_>,
+        keys: &Keys,
         dss: &Dss,
         empty: bool,
     ) -> Result<(), MappingError> {
@@ -306,7 +307,7 @@ impl Shared {
                 // The option maps nothing. An infinite mapping comes with the data that it is for, as in the kernel.
                 return Ok(());
             }
-            return self.take_infinite_mapping(now, at, mapping);
+            return self.take_infinite_mapping(now, at, keys, mapping);
         }
         //= RFC 8684 §3.3: "If a checksum is present but its use had not been negotiated in the MP_CAPABLE handshake,
         //= the receiver MUST close the subflow with a RST, as it is not behaving as negotiated"
@@ -321,12 +322,14 @@ impl Shared {
             return Err(MappingError::Reset(ResetReason::MptcpError));
         }
         if dss.data_fin && (mapping.len == 1 || !self.checksum) {
-            self.verify_data_fin(mapping)?;
-            self.take_data_fin(at.subflow, mapping);
+            self.verify_data_fin(keys, mapping)?;
+            self.take_data_fin(at.subflow, keys, mapping);
         }
         if at.subflow.mappings.has_waiting() {
             let before = self.receiver.next();
-            let result = self.learn_late(now, at.subflow, mapping, dss.data_fin);
+            // Data that arrived earlier may wait for a mapping on a segment without new data.
+            let (mappings, option) = (&mut at.subflow.mappings, (mapping, dss.data_fin));
+            let result = self.receiver.learn_late(now, keys, self.checksum, mappings, option);
             self.note_data_fin(at.subflow);
             result?;
             self.report_data(before);
@@ -406,18 +409,6 @@ impl Shared {
         let result = self.receiver.take_mapped(now, keys, self.checksum, &mut at.subflow.mappings, arrival);
         self.note_data_fin(at.subflow);
         result
-    }
-
-    /// Takes a mapping on a segment without new data. Data that arrived earlier may wait for it.
-    fn learn_late(
-        &mut self,
-        now: Instant,
-        subflow: &mut Subflow,
-        option: Mapping,
-        fin: bool,
-    ) -> Result<u64, MappingError> {
-        let Some(keys) = self.mode.keys() else { return Ok(0) };
-        self.receiver.learn_late(now, &keys, self.checksum, &mut subflow.mappings, (option, fin))
     }
 
     /// Acknowledges at once if a DATA_FIN that came with data was taken.

@@ -13,7 +13,7 @@ use crate::paths::joins::{NewSubflow, wanted};
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::LATE_JOIN;
 use crate::seq::SubflowId;
-use crate::tcp::{Outgoing, State, Tcp};
+use crate::tcp::{Outgoing, Tcp, TcpState};
 use core::net::{IpAddr, SocketAddr};
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
@@ -244,8 +244,10 @@ impl Shared {
     /// Takes the handshake options of a segment of a further subflow.
     pub(super) fn take_join_options(&mut self, subflow: &mut Subflow, segment: &Segment) -> HandshakeStep {
         match (subflow.join, subflow.tcp.state()) {
-            (Join::Pending { local_nonce, .. }, State::SynSent) => self.take_join_answer(subflow, segment, local_nonce),
-            (Join::Pending { local_nonce, remote_nonce }, State::SynReceived) => {
+            (Join::Pending { local_nonce, .. }, TcpState::SynSent) => {
+                self.take_join_answer(subflow, segment, local_nonce)
+            }
+            (Join::Pending { local_nonce, remote_nonce }, TcpState::SynReceived) => {
                 self.take_third_ack(subflow, segment, local_nonce, remote_nonce)
             }
             (Join::AwaitFourthAck { .. }, _) => {

@@ -1,6 +1,6 @@
 //! One Multipath TCP connection, or one plain TCP connection.
 //!
-//! The rooms of a connection, the `Sender`, the `Receiver`, the `SubflowTable` and the `AddressBook`, own their state
+//! The rooms of a connection, the `Sender`, the `StreamReceiver`, the `SubflowTable` and the `AddressBook`, own their state
 //! and their rules, and know nothing of the connection. The submodules here hold the rules that need several rooms:
 //!
 //! * `open` and `handshake`: MP_CAPABLE; `joins` and `addresses`: MP_JOIN and further subflows;
@@ -44,7 +44,7 @@ pub use crate::sender::dispatch::{HeldBy, ScheduleError};
 pub use crate::stream::send_map::SendMap;
 pub use crate::tcp::Counters as SubflowCounters;
 pub use crate::tcp::PacketTooBigVerdict;
-pub use crate::tcp::{RecoveryState, State as TcpState, TcpInfo};
+pub use crate::tcp::{RecoveryState, TcpInfo, TcpState};
 pub use application::Amount;
 pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
 pub(crate) use handshake::{echoed_keys, is_lone_data_fin, join, names_capable, offer};
@@ -58,8 +58,8 @@ use crate::config::ConnectionConfig;
 use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
 use crate::scheduler::{BlockedBy, Event};
-use crate::tcp::{TimeWait, Waiting};
-use close::{DataFin, Phase};
+use crate::tcp::{TimeWait, WaitingMemory};
+use close::{DataFin, LifePhase};
 use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
 use shared::Shared;
@@ -163,9 +163,9 @@ impl Connection {
     /// Whether the connection is over: both directions are closed, or there was an error.
     pub fn is_finished(&self) -> bool {
         match self.shared.life.phase {
-            Phase::Failed { .. } => true,
-            Phase::Closed => self.subflows.iter().all(|s| s.tcp.is_closed()),
-            Phase::Connecting | Phase::Connected => false,
+            LifePhase::Failed { .. } => true,
+            LifePhase::Closed => self.subflows.iter().all(|s| s.tcp.is_closed()),
+            LifePhase::Connecting | LifePhase::Connected => false,
         }
     }
 
@@ -175,17 +175,17 @@ impl Connection {
         let closed = self.subflows.iter().all(|s| s.tcp.is_closed());
         let over = match self.shared.life.phase {
             // Data that arrived in order before a failure can be read until the application closes.
-            Phase::Failed { abandoned, .. } => abandoned || self.shared.receiver.ready_bytes() == 0,
-            Phase::Closed => self.shared.receiver.drained(),
+            LifePhase::Failed { abandoned, .. } => abandoned || self.shared.receiver.ready_bytes() == 0,
+            LifePhase::Closed => self.shared.receiver.drained(),
             // A connection without any subflow may still be joined.
-            Phase::Connecting | Phase::Connected => false,
+            LifePhase::Connecting | LifePhase::Connected => false,
         };
         closed && over && self.shared.control.is_empty() && self.shared.news.events.is_empty()
     }
 
     /// Whether the connection is over and reported, and only waits for old segments (TIME-WAIT).
     pub(crate) fn lingers(&self) -> bool {
-        self.shared.life.phase == Phase::Closed
+        self.shared.life.phase == LifePhase::Closed
             && self.shared.receiver.drained()
             && self.shared.control.is_empty()
             && !self.has_news()
@@ -215,7 +215,7 @@ impl Connection {
     pub(crate) fn count_waiting(&mut self) -> u64 {
         let packet_memory = self.shared.config.tcp.packet_memory;
         let of_subflows = self.subflows.iter().flat_map(|s| [s.tcp.waiting_memory(), s.mappings.memory(packet_memory)]);
-        let waiting: Waiting = of_subflows.chain([self.shared.receiver.memory()]).sum();
+        let waiting: WaitingMemory = of_subflows.chain([self.shared.receiver.memory()]).sum();
         self.shared.receiver.limit_memory(waiting);
         waiting.total()
     }

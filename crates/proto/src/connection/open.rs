@@ -9,12 +9,12 @@ use super::{Connection, ConnectionCounters, Role, Shared};
 use crate::config::ConnectionConfig;
 use crate::host::ConnectionHost;
 use crate::parameter::ParameterError;
-use crate::paths::addresses::{AddressBook, LocalAddress};
+use crate::paths::addresses::{AddressBook, NumberedAddress};
 use crate::paths::joins::{JoinPlan, NewSubflow};
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::SubflowTable;
 use crate::rate_limiter::RateLimiter;
-use crate::receiver::Receiver;
+use crate::receiver::StreamReceiver;
 use crate::receiver::window::ReceiveWindow;
 use crate::sender::Sender;
 use crate::seq::SubflowId;
@@ -43,7 +43,7 @@ impl Connection {
         let mtu = new.mtu.unwrap_or(config.tcp.mtu);
         let segments = config.tcp.segments(mtu, addresses.initial_local().is_ipv4());
         let window = ReceiveWindow::new(config.receive_buffer, config.mptcp, &config.host, segments);
-        let receiver = Receiver::new(window, config.tcp.packet_memory);
+        let receiver = StreamReceiver::new(window, config.tcp.packet_memory);
         let shared = Shared {
             role,
             mode,
@@ -75,7 +75,7 @@ impl Connection {
         key: Key,
         new: NewSubflow,
         addresses: (SocketAddr, SocketAddr),
-        local: &[LocalAddress],
+        local: &[NumberedAddress],
     ) -> Result<Self, ParameterError> {
         let mode = if config.mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
         let book = AddressBook::new(local, addresses.0, addresses.1, config.accepted_addresses);
@@ -101,7 +101,7 @@ impl Connection {
         key: Key,
         new: NewSubflow,
         syn: &Segment,
-        local: &[LocalAddress],
+        local: &[NumberedAddress],
     ) -> Result<Self, ParameterError> {
         //= RFC 8684 §3.1: "If a SYN does not contain an MP_CAPABLE option, the SYN/ACK MUST NOT contain one in response"
         //= tests: mp_capable::a_client_that_does_not_speak_it_gets_plain_tcp

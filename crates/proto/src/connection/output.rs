@@ -6,6 +6,7 @@
 //! number, PSH and FIN. So one mapping covers them all.
 
 use super::{Connection, DataFin, Happening, Kinds, Role, Shared};
+use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::Split;
 use crate::seq::{DataSeq, SubflowId};
@@ -115,7 +116,7 @@ impl Shared {
         if mptcp {
             subflow.tcp.set_offered(offered);
             if segment.options.dss.is_some_and(|dss| dss.data_ack.is_some()) {
-                subflow.told = self.receiver.next();
+                subflow.last_data_ack_sent = self.receiver.next();
             }
             if *out == Outgoing::Ack {
                 self.acknowledge_sooner(now, at, None);
@@ -156,7 +157,7 @@ impl Shared {
         let first = subflow.join == Join::Initial && self.role == Role::Client && self.is_unconfirmed();
         let announce_end = subflow.send_data_fin && matches!(self.life.data_fin, DataFin::Sent { .. });
         let ends_now = announce_end && !matches!(out, Outgoing::Data { .. });
-        if first && !ends_now && self.add_capable(subflow, out, segment) {
+        if first && !ends_now && self.add_capable(&keys, subflow, out, segment) {
             return;
         }
         let acknowledged = keys.wire_data_ack(self.receiver.acknowledged_position());
@@ -207,8 +208,7 @@ impl Shared {
 
     /// Adds MP_CAPABLE to the client's ACK and its first data, until the peer has confirmed (RFC 8684 §3.1).
     #[cold]
-    fn add_capable(&self, subflow: &Subflow, out: &Outgoing, segment: &mut Segment) -> bool {
-        let Some(keys) = self.mode.keys() else { return false };
+    fn add_capable(&self, keys: &Keys, subflow: &Subflow, out: &Outgoing, segment: &mut Segment) -> bool {
         if matches!(out, Outgoing::Data { ssn: 2.., .. }) {
             return false;
         }

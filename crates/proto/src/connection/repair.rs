@@ -1,7 +1,9 @@
 //! Paths that do not answer: sending past late subflows, handing over the data of stale and dead ones, and reinjection.
+//!
+//! Whether one path answers is [`Health`](crate::paths::health::Health)'s, which ranges of the stream other subflows then
+//! send is the [`Sender`](crate::sender::Sender)'s (`sender/reinjection.rs`). Here is when either is asked, and who is told.
 
 use super::{Connection, Happening, Kinds, Shared};
-use crate::paths::health::PROBE_INTERVAL;
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::{Split, SubflowTable};
 use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
@@ -99,7 +101,11 @@ impl Connection {
         if !self.shared.is_mptcp() || !self.shared.fast_detection() {
             return false;
         }
-        late.iter().fold(false, |found, id| self.shared.sender.pass_by(now, &mut self.subflows.at(id)) || found)
+        let mut found = false;
+        for id in late.iter() {
+            found |= self.shared.sender.pass_by(now, &mut self.subflows.at(id));
+        }
+        found
     }
 
     /// Whether all unacknowledged data may be assigned again
@@ -147,13 +153,9 @@ impl Connection {
         true
     }
 
-    /// The subflow answered, so it may carry new data again.
-    pub(super) fn revive(&mut self, now: Instant, id: SubflowId) {
-        let subflow = self.subflows.at(id).subflow;
-        if !subflow.health.answer() {
-            return;
-        }
-        subflow.tcp.answered_again(now);
+    /// Subflow `id` answered again, so it may carry new data.
+    #[cold]
+    pub(super) fn follow_revival(&mut self, now: Instant, id: SubflowId) {
         let is_only_one = !self.subflows.iter().any(|s| s.id != id && s.is_alive());
         if self.shared.is_mptcp() && self.shared.fast_detection() && is_only_one {
             // It takes over the data of stale subflows, which no subflow could take when their timeouts came.
@@ -262,11 +264,7 @@ impl Shared {
         if !self.is_mptcp() || !self.fast_detection() {
             return;
         }
-        // A path whose last word is a closed window is not dark: what is repeated there probes the window, more and more seldom.
-        let is_closed = at.subflow.tcp.peer_window() == 0;
-        let interval = if is_closed { self.longest_repetition() } else { PROBE_INTERVAL };
-        at.subflow.tcp.probe_at_least_every(Some(interval));
-        at.subflow.health.time_out();
+        at.subflow.time_out(self.longest_repetition());
         self.joins.request();
         if at.others().any(Subflow::is_alive) {
             self.sender.hand_over(at);

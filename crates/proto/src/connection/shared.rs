@@ -13,7 +13,7 @@ use crate::host::ConnectionHost;
 use crate::paths::addresses::AddressBook;
 use crate::paths::joins::JoinPlan;
 use crate::rate_limiter::RateLimiter;
-use crate::receiver::Receiver;
+use crate::receiver::StreamReceiver;
 use crate::sender::Sender;
 use crate::seq::SubflowId;
 use crate::tcp::Changes;
@@ -34,7 +34,7 @@ pub(super) struct Shared {
     pub(super) joins: JoinPlan,
     pub(super) sender: Sender,
     pub(super) scheduling: Scheduling,
-    pub(super) receiver: Receiver,
+    pub(super) receiver: StreamReceiver,
     pub(super) fallback: Fallback,
     /// State of the host's habits, beyond what the RFCs require.
     pub(super) host: ConnectionHost,

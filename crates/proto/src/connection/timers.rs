@@ -51,7 +51,8 @@ impl Connection {
                 || self.finds_only_dark_paths()
                 || self.nothing_is_answered()
                 || self.is_orphaned()
-                || (self.shared.life.left_at.is_some() && self.shared.life.phase == super::close::Phase::Connected)
+                || (self.shared.life.left_at.is_some()
+                    && self.shared.life.phase == super::close::LifePhase::Connected)
                 || self.is_closing());
         waiting.then(|| self.shared.life.end_of_wait(self.shared.config.close_timeout))
     }

@@ -5,7 +5,7 @@ use super::subflow::{Join, Subflow};
 use super::table::SubflowTable;
 use crate::config::PathManager;
 use crate::rate_limiter::Allowance;
-use crate::tcp::{Origin, State};
+use crate::tcp::{Origin, TcpState};
 use core::net::{IpAddr, SocketAddr};
 use pathweave_units::{Duration, Instant};
 
@@ -183,7 +183,7 @@ impl JoinPlan {
 impl Subflow {
     /// Whether the peer has not proved yet that this join is its own.
     pub(crate) fn is_unproved(&self) -> bool {
-        matches!(self.join, Join::Pending { .. }) && self.tcp.state() == State::SynReceived
+        matches!(self.join, Join::Pending { .. }) && self.tcp.state() == TcpState::SynReceived
     }
 }
 

@@ -38,7 +38,7 @@ impl Congestion {
 
 /// Measurements of delivered and lost data.
 #[derive(Debug, Default)]
-pub(super) struct Delivery {
+pub(super) struct DeliveryMeter {
     /// Bytes delivered to the peer in all, and when that number last changed.
     pub(super) bytes: u64,
     pub(super) at: Instant,
@@ -50,7 +50,7 @@ pub(super) struct Delivery {
     pub(super) bytes_between_losses: u64,
 }
 
-impl Delivery {
+impl DeliveryMeter {
     /// Delivery rate, bytes per second; 0 before the first measurement.
     pub(super) fn rate(&self) -> f64 {
         self.rate.get().unwrap_or_else(|| {
@@ -76,7 +76,7 @@ pub(super) struct Round {
 //= RFC 8684 §3.3.5: "The sender MUST also remember the receive windows advertised by each subflow"
 //= tests: window_updates::an_old_segment_does_not_bring_back_an_old_window
 #[derive(Debug, Default)]
-pub(super) struct PeerWindow {
+pub(super) struct SubflowSendWindow {
     /// The last window and the largest of all, bytes.
     pub(super) bytes: u64,
     pub(super) largest: u64,
@@ -216,12 +216,12 @@ impl Tcp {
         if d.una_advanced {
             let gone = d.segments.saturating_sub(1);
             self.recovery.duplicate_acks = self.recovery.duplicate_acks.saturating_sub(gone);
-            if self.recovery.state != super::recovery::State::Recovery {
+            if self.recovery.state != super::RecoveryState::Recovery {
                 self.recovery.duplicate_acks = 0;
             }
         } else if d.duplicate_ack
             && self.recovery.duplicate_acks < self.queue.packets_out()
-            && self.recovery.state != super::recovery::State::Loss
+            && self.recovery.state != super::RecoveryState::Loss
         {
             self.recovery.duplicate_acks += 1;
             d.segments = 1;

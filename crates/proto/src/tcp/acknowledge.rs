@@ -1,6 +1,6 @@
 //! When the receiving half acknowledges: delayed and immediate acknowledgements (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
 
-use super::receive::{Received, Receiver};
+use super::receive::{Received, SubflowReceiver};
 use crate::config::TcpConfig;
 use crate::host::{AckHost, Host, Surroundings};
 use pathweave_units::{Duration, Instant};
@@ -31,7 +31,7 @@ pub(super) struct Acks {
     pushed: bool,
     /// When data or a FIN last came; time zero before the first.
     last_data: Instant,
-    /// The segment that [`Receiver::decide_ack`] is to decide on.
+    /// The segment that [`SubflowReceiver::decide_ack`] is to decide on.
     noted: Option<(Received, bool, u32)>,
     /// The next expected sequence number when the last acknowledgement was sent, and the window that it offered.
     pub(super) acked_next: u64,
@@ -66,8 +66,8 @@ pub(crate) struct PeerClock {
     last_echo: u32,
 }
 
-impl Receiver {
-    /// Notes a received data segment or FIN. [`Receiver::decide_ack`] must follow once its data is in place.
+impl SubflowReceiver {
+    /// Notes a received data segment or FIN. [`SubflowReceiver::decide_ack`] must follow once its data is in place.
     pub(crate) fn note(
         &mut self,
         now: Instant,

@@ -1,7 +1,7 @@
 //! Processing of an arriving segment (RFC 9293 §3.10.7).
 
 use super::receive::Arrival;
-use super::{Changes, Ended, Peers, State, Tcp, Verdict};
+use super::{Changes, Ended, Peers, Tcp, TcpState, Verdict};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::Dss;
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
@@ -46,8 +46,8 @@ impl Tcp {
     ) {
         self.host.look_again();
         match self.state {
-            State::Closed => {}
-            State::SynSent => self.handle_in_syn_sent(now, input.segment, peers, changes),
+            TcpState::Closed => {}
+            TcpState::SynSent => self.handle_in_syn_sent(now, input.segment, peers, changes),
             _ => self.handle_synchronised(now, input, acceptable, peers, changes),
         }
     }
@@ -56,7 +56,7 @@ impl Tcp {
     /// must not be closed.
     pub(crate) fn is_plausible(&self, segment: &Segment, acceptable: u64) -> bool {
         match self.state {
-            State::SynSent => !segment.flags.contains(Flags::ACK) || segment.ack == self.opening.isn.wrapping_add(1),
+            TcpState::SynSent => !segment.flags.contains(Flags::ACK) || segment.ack == self.opening.isn.wrapping_add(1),
             _ => {
                 let next = self.receiver.next();
                 let delta = segment.seq.wrapping_sub(self.opening.peer_isn.wrapping_add(next as u32)) as i32;
@@ -65,7 +65,7 @@ impl Tcp {
                 let in_window = seq + len >= next && seq <= next + acceptable;
                 let acknowledges = match self.state {
                     // Nothing but our SYN is out.
-                    State::SynReceived => segment.ack == self.opening.isn.wrapping_add(1),
+                    TcpState::SynReceived => segment.ack == self.opening.isn.wrapping_add(1),
                     _ => self.acceptable_ack(segment).is_some(),
                 };
                 in_window && segment.flags.contains(Flags::ACK) && acknowledges
@@ -121,7 +121,7 @@ impl Tcp {
         if !segment.flags.contains(Flags::ACK) {
             return;
         }
-        if self.state == State::SynReceived && !self.complete_handshake(now, segment, seq, peers, changes) {
+        if self.state == TcpState::SynReceived && !self.complete_handshake(now, segment, seq, peers, changes) {
             return;
         }
         //= RFC 5961 §5.2: "All incoming segments whose ACK value doesn't satisfy the above condition MUST be discarded and an ACK sent
@@ -212,7 +212,7 @@ impl Tcp {
     fn handle_late_syn(&mut self, segment: &Segment, seq: u64, changes: &mut Changes) {
         // The peer's SYN again. With an acknowledgement it is no honest peer's, because after a simultaneous open
         // this side stays in SYN-SENT.
-        if self.state == State::SynReceived && seq == 0 && !segment.flags.contains(Flags::ACK) {
+        if self.state == TcpState::SynReceived && seq == 0 && !segment.flags.contains(Flags::ACK) {
             self.opening.syn_due = true;
             return;
         }
@@ -351,16 +351,16 @@ impl Tcp {
         let ours_acked = self.send.fin_queued && self.send.una == self.send.queued_end;
         let theirs = self.receiver.fin_in_order();
         self.state = match (self.state, ours_acked, theirs) {
-            (State::Established, _, true) => State::CloseWait,
-            (State::FinWait1, true, true) | (State::Closing, true, _) | (State::FinWait2, _, true) => {
+            (TcpState::Established, _, true) => TcpState::CloseWait,
+            (TcpState::FinWait1, true, true) | (TcpState::Closing, true, _) | (TcpState::FinWait2, _, true) => {
                 return self.start_time_wait(now);
             }
-            (State::FinWait1, true, false) => State::FinWait2,
-            (State::FinWait1, false, true) => State::Closing,
-            (State::LastAck, true, _) => return self.abort(),
+            (TcpState::FinWait1, true, false) => TcpState::FinWait2,
+            (TcpState::FinWait1, false, true) => TcpState::Closing,
+            (TcpState::LastAck, true, _) => return self.abort(),
             (state, _, _) => state,
         };
-        if self.state == State::TimeWait && fin {
+        if self.state == TcpState::TimeWait && fin {
             self.start_time_wait(now);
         }
     }
