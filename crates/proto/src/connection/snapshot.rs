@@ -1,6 +1,7 @@
 //! A connection's state at one time, and the limit that keeps its sender from sending more, for people and programs.
 
 use super::{Connection, ConnectionCounters, ConnectionError, HeldBy, Role, ScheduleError, SubflowSnapshot};
+use crate::paths::subflow::Subflow;
 use crate::seq::{DataSeq, SubflowId};
 use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
@@ -194,13 +195,7 @@ impl Connection {
         if self.shared.sender.is_held_back_by_window() {
             return Progress::WindowFull;
         }
-        // A backup always has room, and is not used while another subflow is alive.
-        let first_choice = || usable().filter(|s| !s.backup && s.is_alive());
-        let send_buffer = self.shared.config.send_buffer;
-        let room = match first_choice().next() {
-            Some(_) => first_choice().any(|s| s.has_space(send_buffer)),
-            None => usable().any(|s| s.has_space(send_buffer)),
-        };
+        let room = self.has_room();
         let is_last = self.shared.scheduling.held_decision == self.shared.counters.decisions;
         match self.shared.scheduling.held_by.filter(|_| is_last) {
             Some(HeldBy::SillyWindow) if room => Progress::WindowFull,
@@ -208,6 +203,17 @@ impl Connection {
             _ if room => Progress::SchedulerWaits,
             _ if is_paced() => Progress::Paced,
             _ => Progress::CongestionWindowsFull,
+        }
+    }
+
+    /// Whether a subflow that may be chosen has room for a segment.
+    fn has_room(&self) -> bool {
+        let has_space = |s: &Subflow| s.has_space(self.shared.config.send_buffer);
+        // A backup always has room, and is not used while another subflow is alive.
+        let first_choice = || self.subflows.usable().filter(|s| !s.backup && s.is_alive());
+        match first_choice().next() {
+            Some(_) => first_choice().any(has_space),
+            None => self.subflows.usable().any(has_space),
         }
     }
 

@@ -1,11 +1,12 @@
 //! Opening a subflow (RFC 9293 §3.5, §3.10.7.3).
 
-use super::ack::{Congestion, DeliveryMeter, Round, SubflowSendWindow};
+use super::ack::{Congestion, DeliveryMeter, Round};
 use super::pacing::Pacer;
 use super::path_mtu::PathMtu;
 use super::receive::SubflowReceiver;
 use super::recovery::Recovery;
 use super::rtt::Rtt;
+use super::send_window::SubflowSendWindow;
 use super::timers::{RetransmitTimer, TimeoutRun, Timers};
 use super::transmit::{Due, SendSpace};
 use super::{Changes, Counters, Ended, Outgoing, Peers, Tcp, TcpState, Verdict};
