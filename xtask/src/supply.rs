@@ -2,10 +2,11 @@
 
 use crate::run::{cargo, run, works};
 
-/// Runs cargo-machete and cargo-deny over the workspace. With `offline`, the copy of the advisories is used that cargo-deny keeps.
+/// Runs cargo-machete and cargo-deny over the workspace. With `offline`, cargo-deny uses its stored copy of the
+/// advisories.
 ///
 /// # Errors
-/// How to install the program that is missing, or that the check failed.
+/// If the check fails, or a program is missing; then the message says how to install it.
 pub(crate) fn check(offline: bool) -> Result<(), String> {
     let deny = if offline { "deny --offline check" } else { "deny check" };
     for arguments in ["machete", deny] {

@@ -20,7 +20,7 @@ pub struct Metric {
     pub name: &'static str,
     /// The unit, empty for a plain number.
     pub unit: &'static str,
-    /// What it is, in words.
+    /// The meaning, in words.
     pub about: &'static str,
     of: Of,
 }
@@ -30,7 +30,7 @@ pub struct Metric {
 enum Of {
     Result(InResult),
     Run(fn(&RunResult, &Scenario) -> Option<f64>),
-    /// Other runs of the sweep are needed too.
+    /// The metric also needs other runs of the sweep.
     Sweep,
 }
 
@@ -41,7 +41,7 @@ pub struct InResult {
     pub key: &'static str,
     /// The unit there.
     pub unit: &'static str,
-    /// How many of these units are one unit of the metric.
+    /// Number of these units in one unit of the metric.
     pub per: f64,
     /// The number; `None` if runs of this kind have none.
     pub of: fn(&Metrics) -> Option<f64>,
@@ -146,7 +146,7 @@ pub const METRICS: &[Metric] = &[
         |run, scenario| goodput_bound_mbps(scenario).filter(|b| *b > 0.0).map(|b| run.metrics.goodput_mbps / b)),
 ];
 
-/// The longest time without a delivery, in runs with messages or pages. Plans do not name it.
+/// Longest time without a delivery, in runs with messages or pages. Plans cannot name it.
 pub const LONGEST_GAP: Metric = plain(
     "longest_gap_ms",
     "ms",
@@ -279,7 +279,7 @@ fn rtt(run: &RunResult, path: usize) -> Option<f64> {
     run.metrics.per_path.get(path).map(|p| p.mean_rtt_ms).filter(|rtt| *rtt > 0.0)
 }
 
-/// What the scheduler carries along under this name, at the end of each step of the measured time.
+/// The scheduler's internal value of this name at the end of each step of the measured time.
 fn carried_along(run: &RunResult, name: &str, path: Option<usize>, scenario: &Scenario) -> Option<Vec<f64>> {
     let series = run.series.scheduler.iter().find(|s| s.name == name && s.path == path)?;
     let from = scenario.measure_from.as_secs_f64();

@@ -21,7 +21,7 @@ pub(crate) struct Metric {
     /// The metric's title in the terminal's table, in two lines, and its explanation; `None` if that table does not
     /// show it.
     pub(crate) table: Option<(&'static str, &'static str)>,
-    /// For people, from the result's unit.
+    /// The value for people, from the result's unit.
     text: fn(f64) -> String,
 }
 
@@ -95,7 +95,7 @@ impl Metric {
         all.find(|m| m.name == self.name)?.in_result()
     }
 
-    /// What stands for these runs, in the result's unit; nothing where no run has it.
+    /// The summary of these runs, in the result's unit; `None` if no run has a value.
     pub(crate) fn sum_up<'a>(&self, runs: impl Iterator<Item = &'a Metrics>) -> Option<f64> {
         let values: Vec<f64> = runs.filter_map(self.in_result()?.of).collect();
         match self.over {

@@ -49,7 +49,7 @@ impl Network {
         }
     }
 
-    /// Sends a segment of a host on a path. Adds to `fates`, if it is given, what happens to the segment.
+    /// Sends a segment of a host on a path. Adds the segment's fate to `fates`, if that is given.
     pub(crate) fn send(
         &mut self,
         case: &Case,

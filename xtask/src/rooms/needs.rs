@@ -1,7 +1,8 @@
-//! Which file of a crate needs which, read from the paths in the code.
+//! The files that each file of a crate needs, read from the paths in the code.
 //!
 //! A file has its module's name: `a::b` for `a/b.rs`, and `a` for `a/mod.rs` or `a.rs`. The crate's root has none. A file
-//! needs another one if its code has a path into it. A path into what a parent shows (`use child::Thing`) leads to the child.
+//! needs another one if its code has a path into that file. If a parent re-exports an item (`use child::Thing`), a path to
+//! that item counts as a path into the child.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ pub(super) type Needs = BTreeMap<String, BTreeSet<String>>;
 /// A path from the crate's root.
 type Path = Vec<String>;
 
-/// Which module needs which.
+/// The modules that each module needs.
 pub(super) fn needs(modules: &Modules) -> Needs {
     let named: BTreeMap<&str, Vec<Path>> =
         modules.iter().map(|(module, code)| (module.as_str(), absolute(modules, module, code))).collect();
@@ -24,7 +25,7 @@ pub(super) fn needs(modules: &Modules) -> Needs {
     named.iter().map(|(module, paths)| ((*module).to_owned(), needed(module, paths))).collect()
 }
 
-/// What the rooms need: the crate's root is none of them.
+/// The needs of the rooms. The crate's root is not a room.
 pub(super) fn of_rooms(needs: &Needs) -> Needs {
     let room = |module: &String| module.split("::").next().unwrap_or_default().to_owned();
     let mut rooms = Needs::new();
@@ -36,7 +37,7 @@ pub(super) fn of_rooms(needs: &Needs) -> Needs {
     rooms
 }
 
-/// What the files need that have no modules of their own. A parent joins its children, so it is left out.
+/// The needs of the files without submodules. A parent joins its children, so it is left out.
 pub(super) fn of_files(mut needs: Needs) -> Needs {
     let parents: BTreeSet<String> =
         needs.keys().map(|module| module.rsplit_once("::").map_or("", |(parent, _)| parent).to_owned()).collect();
@@ -44,7 +45,7 @@ pub(super) fn of_files(mut needs: Needs) -> Needs {
     needs
 }
 
-/// The groups of rooms, or of files, of which each reaches each other one.
+/// The groups of rooms, or of files, that all need each other, directly or through others.
 pub(super) fn circles(needs: &Needs) -> Vec<Vec<String>> {
     let reached: BTreeMap<&String, BTreeSet<&String>> = needs.keys().map(|room| (room, reach(needs, room))).collect();
     let mut found: Vec<Vec<String>> = Vec::new();
@@ -68,7 +69,7 @@ fn reach<'a>(needs: &'a Needs, from: &str) -> BTreeSet<&'a String> {
     found
 }
 
-/// The module that has what a path names.
+/// The module that contains the item of a path.
 fn owner(named: &BTreeMap<&str, Vec<Path>>, path: &[String]) -> String {
     let mut depth = path.len();
     while depth > 0 && !named.contains_key(path[..depth].join("::").as_str()) {
@@ -114,7 +115,7 @@ fn paths(code: &str) -> Vec<Vec<&str>> {
     found
 }
 
-/// Reads a path from a place on, and what follows in braces.
+/// Reads a path from a position on, with a list in braces behind it.
 fn tree<'a>(tokens: &[&'a str], at: &mut usize, before: &[&'a str], found: &mut Vec<Vec<&'a str>>) {
     let mut path = before.to_vec();
     while tokens.get(*at).is_some_and(|token| is_word(token)) {
@@ -142,7 +143,7 @@ fn is_word(token: &str) -> bool {
     token.starts_with(|c: char| c.is_alphanumeric() || c == '_')
 }
 
-/// The words of some code, `::`, and each other sign that is no space.
+/// The tokens of some code: words, `::`, and each other sign except spaces.
 fn tokens(code: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = code.trim_start();

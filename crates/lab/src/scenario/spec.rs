@@ -1,4 +1,5 @@
-//! Which run of a scenario: the algorithms as written, and as the registry has them. Scheduler entries: `minrtt`, `minrtt:pr=true`, `cp:mode=conservative:receive_buffer=60KB`.
+//! The variants of a scenario to run, with scheduler entries such as `minrtt`, `minrtt:pr=true` or
+//! `cp:mode=conservative:receive_buffer=60KB`, as written and as the registry has them.
 
 use super::data::{Algorithm, Connection, PathMode, default_connection};
 use super::error::{Problem, SCHEDULERS, ScenarioError};

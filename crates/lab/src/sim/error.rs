@@ -1,6 +1,7 @@
 //! Why a run cannot begin.
 
-/// Why a scenario could not be built, for reasons that [`Document::scenario`](crate::scenario::Document::scenario) cannot check.
+/// The reason why a scenario cannot be built, if [`Document::scenario`](crate::scenario::Document::scenario) cannot find
+/// the mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BuildError {

@@ -50,7 +50,7 @@ impl Measured {
 }
 
 pub(super) struct Meter {
-    /// What the readers got.
+    /// Deliveries to the readers.
     pub(super) readings: Readings,
     paths: usize,
     /// Totals at the start of the measured time; `None` before it.

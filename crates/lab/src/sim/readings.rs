@@ -1,4 +1,5 @@
-//! What is noted while data arrives: what the readers of measured connections got, and values that hold until the next one.
+//! Measurements while data arrives: deliveries to the readers of measured connections, and values that hold until the
+//! next one.
 
 use crate::results::{Delays, Intervals, OutOfOrder};
 use pathweave_units::{Duration, Instant};
@@ -7,7 +8,7 @@ use pathweave_units::{Duration, Instant};
 pub(super) const SAMPLE: Duration = Duration::from_millis(10);
 /// Time between two looks at the out-of-order data (DPSAF §IV).
 const LOOK: Duration = Duration::from_millis(100);
-/// What the readers of measured connections got.
+/// Deliveries to the readers of measured connections.
 pub(super) struct Readings {
     /// Deliveries and messages count from this time on.
     pub(super) measure_from: Instant,

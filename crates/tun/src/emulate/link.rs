@@ -119,7 +119,7 @@ pub fn forward(
     }
 }
 
-/// The devices, the network between them, and what it has carried so far.
+/// The devices, the network between them, and counts of its traffic so far.
 struct Forwarder<'a> {
     network: &'a mut Network<Tagged<u32>>,
     ends: &'a [Ends],

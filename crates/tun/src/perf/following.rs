@@ -23,7 +23,7 @@ impl Following {
     /// The machine's present paths, in the order in which a connection should use them.
     ///
     /// # Errors
-    /// As [`Follower::start`].
+    /// As for [`Follower::start`].
     pub(super) fn start(
         options: &UplinkOptions,
         purpose: Purpose,

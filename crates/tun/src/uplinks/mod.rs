@@ -101,7 +101,7 @@ impl Follower {
     /// Prepares the machine, without any path yet.
     ///
     /// # Errors
-    /// Where the machine does not allow it, or `nft` (of nftables) is missing.
+    /// If the machine does not allow it, or `nft` (of nftables) is missing.
     pub fn open(options: UplinkOptions, purpose: Purpose) -> io::Result<Self> {
         let version = purpose.version();
         version.prepare(purpose)?;

@@ -171,21 +171,21 @@ pub fn client(
     progress.finish(clock.now(), driver.applications)
 }
 
-/// How far a measurement has come.
+/// Progress of a measurement.
 struct Progress {
     connection: ConnectionHandle,
     /// Start of the measurement, seconds since 1970.
     began: u64,
-    /// Processor time at the start, and what was used until the server's stream ended.
+    /// Processor time at the start, and the time used from then until the server's stream ended.
     before: Processor,
     used: Processor,
-    /// When the server's stream ended.
+    /// Time at which the server's stream ended.
     ended_at: Option<Instant>,
-    /// When the connection was closed.
+    /// Time at which the connection was closed.
     finished_at: Option<Instant>,
-    /// How long the client answers after that.
+    /// Time for which the client answers after that.
     after_the_end: Duration,
-    /// The subflows that have not ended yet, after both streams have.
+    /// The subflows that have not ended although both streams have.
     open: Vec<String>,
 }
 
@@ -234,7 +234,7 @@ impl Progress {
         answers && client.failed.is_none() && client.flow.error.is_none() && waits
     }
 
-    /// The whole measurement, or as much of it as there is.
+    /// The measurement, complete or up to an interruption.
     fn finish(self, end: Instant, client: Client) -> io::Result<Measurement> {
         let Progress { began, before, used, ended_at, finished_at, open, .. } = self;
         let Some(start) = client.connected else {
