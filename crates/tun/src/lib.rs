@@ -16,7 +16,7 @@
 //! use pathweave_algorithms::Registry;
 //! use pathweave_proto::config::ConnectionConfig;
 //! use pathweave_tun::Interface;
-//! use pathweave_tun::perf::engine::{Options, client};
+//! use pathweave_tun::perf::engine::{EngineOptions, client};
 //! use pathweave_tun::perf::{Amount, PORT, Request};
 //! use pathweave_units::Duration;
 //!
@@ -30,7 +30,7 @@
 //! };
 //! let registry = Registry::builtin();
 //! let (scheduler, controller) = (registry.choose_scheduler("minrtt", &[])?, registry.choose_controller("cubic", &[])?);
-//! let options = Options {
+//! let options = EngineOptions {
 //!     interfaces: vec![interface("pw0", "10.1.0.2", "10.1.0.1"), interface("pw1", "10.2.0.2", "10.2.0.1")],
 //!     backups: false,
 //!     uplinks: None,
