@@ -1,4 +1,4 @@
-//! `pathweave reproduce --ablate`: which single setting makes a claim hold that fails.
+//! `pathweave reproduce --ablate`: which single setting makes a claim hold that does not hold everywhere.
 
 use crate::args::ReproduceOptions;
 use crate::experiment::Experiment;
@@ -47,7 +47,7 @@ pub(crate) fn keep(folder: &Path, all: &[Tried]) -> Result<(), Failure> {
     fs::write(&path, text).map_err(Failure::writing(path.display()))
 }
 
-/// Tries settings for each claim that no comparison supports, one after the other, with the plan's small runs. `None` after Ctrl-C.
+/// Tries settings for each claim that does not hold everywhere, one after the other, with the plan's small runs. `None` after Ctrl-C.
 pub(crate) fn ablate(
     options: &ReproduceOptions,
     experiment: &Experiment,
@@ -56,13 +56,12 @@ pub(crate) fn ablate(
     registry: &Registry,
     engine: &Engine,
 ) -> Result<Option<Vec<Tried>>, Failure> {
-    let failing: Vec<&str> =
-        judged.iter().filter(|j| j.verdict.wants_ablation()).map(|j| j.claim.id.as_str()).collect();
-    if failing.is_empty() {
+    let wanted: Vec<&str> = judged.iter().filter(|j| j.verdict.wants_ablation()).map(|j| j.claim.id.as_str()).collect();
+    if wanted.is_empty() {
         return Ok(Some(Vec::new()));
     }
     let small = Ready::read(&experiment.file, true, registry)?;
-    let claims: Vec<&Claim> = small.plan.sweep.plan.claims.iter().filter(|c| failing.contains(&&*c.id)).collect();
+    let claims: Vec<&Claim> = small.plan.sweep.plan.claims.iter().filter(|c| wanted.contains(&&*c.id)).collect();
     let tried = |claim: &&Claim| Tried {
         paper: experiment.paper.clone(),
         id: experiment.id.clone(),

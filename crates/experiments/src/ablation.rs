@@ -1,4 +1,4 @@
-//! Ablations: one setting that is different, tried for a claim that fails.
+//! Ablations: one setting that is different, tried for a claim that does not hold everywhere.
 //!
 //! A plan names settings of its own to try; those of `ablations.toml` are tried for every plan. Only the runs that a claim needs are made.
 
@@ -9,7 +9,7 @@ use pathweave_lab::scenario::{Document, ScenarioError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What was tried for a claim that fails.
+/// What was tried for a claim that does not hold everywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
     /// The paper's short name.

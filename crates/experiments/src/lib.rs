@@ -10,6 +10,7 @@
 pub mod ablation;
 pub mod answer;
 pub mod arena;
+pub mod calibration;
 pub mod claim;
 pub mod metric;
 pub mod page;
