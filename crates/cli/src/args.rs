@@ -257,7 +257,7 @@ pub(crate) struct ReproduceOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) from_tables: Option<PathBuf>,
 
-    /// For each claim that fails, tries settings one by one until it holds: those that the plan names, then those of ablations.toml.
+    /// For each claim that does not hold everywhere, tries settings one by one until it holds: those that the plan names, then those of ablations.toml.
     /// The runs are those of --quick.
     #[arg(long)]
     pub(crate) ablate: bool,

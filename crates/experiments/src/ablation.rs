@@ -9,7 +9,7 @@ use pathweave_lab::scenario::{Document, ScenarioError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What was tried for a claim that does not hold everywhere.
+/// The settings that were tried for a claim that does not hold everywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
     /// The paper's short name.

@@ -39,7 +39,7 @@ pub(crate) fn check(seconds: f64) -> Result<(), String> {
     if different.is_empty() { Ok(()) } else { Err(different.join("\n")) }
 }
 
-/// The tables to make again: in an order that the commit decides, each that fits into what is left of `seconds`.
+/// The tables to make again. The commit decides their order; a table is left out if it does not fit into the rest of `seconds`.
 fn drawn<'a>(rows: &'a [Row], commit: &str, seconds: f64) -> Vec<&'a str> {
     let mut order: Vec<(u64, &Row)> = rows.iter().map(|r| (hash(&format!("{commit} {}", r.table)), r)).collect();
     order.sort_by_key(|(hash, _)| *hash);
@@ -58,7 +58,7 @@ fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// The first line that differs, without those that name the program.
+/// The first line that differs. Comment lines, which name the program, are not compared.
 fn difference(committed: &str, today: &str) -> Option<String> {
     let lines = |text: &str| text.lines().filter(|l| !l.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
     let (committed, today) = (lines(committed), lines(today));

@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// Where the document's figures are.
 const FIGURES: &str = "docs/reproduction";
-/// The full runs' values, and what was tried for claims that fail.
+/// The full runs' values, and what was tried for claims that do not hold everywhere.
 const TABLES: &str = "docs/reproduction/tables";
 /// What the document begins with.
 const INTRODUCTION: &str = "\

@@ -1,4 +1,4 @@
-//! What made each table: `provenance.csv` beside the tables, with a line for each table.
+//! The provenance of the tables: `provenance.csv` beside them, with a line for each table.
 
 use super::TABLES;
 use crate::experiments::read;
@@ -13,7 +13,7 @@ const COLUMNS: &str = "table,program,commit,seeds,runs,processor_s";
 /// Between two programs and two commits, if a table has runs of both.
 const AND: &str = " and ";
 
-/// What made a table.
+/// The provenance of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     /// The table's name without its ending: `cp-fig5`.

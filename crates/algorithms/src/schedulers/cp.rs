@@ -205,7 +205,7 @@ pub struct Config {
     pub probe_after_all: bool,
 }
 
-/// What the rules say of a slower subflow.
+/// The rules' judgement of a slower subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
     Use,

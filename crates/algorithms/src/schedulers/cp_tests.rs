@@ -219,7 +219,7 @@ fn other_denials() -> [(Config, u64, Phase); 3] {
     ]
 }
 
-/// What a denied subflow gets once its first guard time is over.
+/// The segments that a denied subflow gets after its first guard time.
 fn after_the_guard_time(config: Config, send_window: u64, phase: Phase) -> Vec<(u8, core::ops::Range<u64>)> {
     let mut bench = bench(send_window);
     bench.sub(0).window.phase = phase;

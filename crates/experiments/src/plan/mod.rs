@@ -250,7 +250,7 @@ pub(crate) fn other_point(plan: &Plan, point: usize, side: &Side) -> Option<usiz
     plan.points.iter().position(|p| *p == values)
 }
 
-/// An ablation: a change of settings that is tried if a claim fails.
+/// An ablation: a change of settings that is tried if a claim does not hold everywhere.
 #[derive(Clone, Debug)]
 pub struct Ablation {
     /// A name for people.

@@ -67,7 +67,7 @@ impl Of<'_> {
         largest
     }
 
-    /// What the source prints for a variant.
+    /// The numbers that the source prints for a variant.
     fn printed(&self, variant: usize, values: &[&str], scale: &Scale) -> Vec<Dot> {
         let plan = &self.sweep.plan;
         let of = |point: usize| {
