@@ -152,6 +152,9 @@ pub(crate) enum Chore {
         /// Make small runs; no effect above 10 % may have another sign than in docs/reproduction/tables
         #[arg(long, conflicts_with = "from_tables")]
         quick: bool,
+        /// Make a drawn sample of the tables again, of as many seconds of processor time; they must be the same
+        #[arg(long, value_name = "SECONDS", conflicts_with_all = ["from_tables", "quick"])]
+        check: Option<f64>,
     },
     /// Check the Python package: wheel, lints, types, tests, notebooks, examples
     Python {

@@ -179,7 +179,10 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         Chore::Transients => {
             steps.step("transients", |_| transients::write());
         }
-        Chore::Reproduction { from_tables, quick } => {
+        Chore::Reproduction { check: Some(seconds), .. } => {
+            steps.step("reproduction", |_| reproduction::check(seconds));
+        }
+        Chore::Reproduction { from_tables, quick, check: None } => {
             steps.step("reproduction", |_| match (from_tables, quick) {
                 (true, _) => reproduction::write(),
                 (_, true) => reproduction::quick(),
@@ -235,6 +238,8 @@ fn faults(arguments: &[impl AsRef<OsStr>]) -> Result<(), String> {
     run(Command::new(target().join("release/faults")).current_dir(root()).args(arguments))
 }
 
+/// Processor time of the tables that all checks make again.
+const SECONDS_OF_TABLES: f64 = 20.0;
 /// Time after which the checks have hung. All checks take about half an hour on two processors.
 const TEST_LIMIT: Duration = Duration::from_secs(70 * 60);
 
@@ -281,6 +286,7 @@ fn test(steps: &mut Steps, no_install: bool) {
     }
     steps.step("captures", |_| captures::check());
     steps.step("experiments", |_| experiments::smoke());
+    steps.step("tables of experiments", |_| reproduction::check(SECONDS_OF_TABLES));
     steps.step("Python package", |_| python::check());
     steps.step("transients", |_| transients::check());
     steps.step("gates", |_| gates("--seeds 10"));

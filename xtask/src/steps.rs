@@ -96,7 +96,7 @@ pub(crate) fn now() -> Instant {
 }
 
 /// Processor time of this program and its children that have ended, from `/proc/self/stat`.
-fn processor_time() -> Option<Duration> {
+pub(crate) fn processor_time() -> Option<Duration> {
     processor_time_in(&std::fs::read_to_string("/proc/self/stat").ok()?)
 }
 

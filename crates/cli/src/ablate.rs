@@ -1,4 +1,4 @@
-//! `pathweave reproduce --ablate`: finds the single setting that makes a failing claim hold.
+//! `pathweave reproduce --ablate`: finds the single setting that makes a claim hold that does not hold everywhere.
 
 use crate::args::ReproduceOptions;
 use crate::experiment::Experiment;
@@ -47,7 +47,7 @@ pub(crate) fn keep(folder: &Path, all: &[Tried]) -> Result<(), Failure> {
     fs::write(&path, text).map_err(Failure::writing(path.display()))
 }
 
-/// Tries settings one by one for each claim that no comparison supports, with the plan's small runs. `None` after
+/// Tries settings one by one for each claim that does not hold everywhere, with the plan's small runs. `None` after
 /// Ctrl-C.
 pub(crate) fn ablate(
     options: &ReproduceOptions,
@@ -57,13 +57,12 @@ pub(crate) fn ablate(
     registry: &Registry,
     engine: &Engine,
 ) -> Result<Option<Vec<Tried>>, Failure> {
-    let failing: Vec<&str> =
-        judged.iter().filter(|j| j.verdict.wants_ablation()).map(|j| j.claim.id.as_str()).collect();
-    if failing.is_empty() {
+    let wanted: Vec<&str> = judged.iter().filter(|j| j.verdict.wants_ablation()).map(|j| j.claim.id.as_str()).collect();
+    if wanted.is_empty() {
         return Ok(Some(Vec::new()));
     }
     let small = Ready::read(&experiment.file, true, registry)?;
-    let claims: Vec<&Claim> = small.plan.sweep.plan.claims.iter().filter(|c| failing.contains(&&*c.id)).collect();
+    let claims: Vec<&Claim> = small.plan.sweep.plan.claims.iter().filter(|c| wanted.contains(&&*c.id)).collect();
     let tried = |claim: &&Claim| Tried {
         paper: experiment.paper.clone(),
         id: experiment.id.clone(),

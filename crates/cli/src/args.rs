@@ -261,8 +261,8 @@ pub(crate) struct ReproduceOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) from_tables: Option<PathBuf>,
 
-    /// Tries settings one by one for each claim that fails, until the claim holds: the plan's own, then those of
-    /// ablations.toml. The runs are those of --quick.
+    /// For each claim that does not hold everywhere, tries settings one by one until it holds: those that the plan names, then those of ablations.toml.
+    /// The runs are those of --quick.
     #[arg(long)]
     pub(crate) ablate: bool,
 

@@ -9,6 +9,7 @@ use crate::sweep::problems;
 use crate::terminal;
 use pathweave_algorithms::Registry;
 use pathweave_experiments::ablation::Tried;
+use pathweave_experiments::calibration;
 use pathweave_experiments::claim::{Judged, Verdict, verdicts};
 use pathweave_experiments::plot;
 use pathweave_experiments::record::Record;
@@ -27,10 +28,6 @@ const OUT: &str = "pathweave-reproduction";
 const DOCUMENT: &str = "reproduction.md";
 /// File with the experiments that are not reproduced and the reasons, beside the papers' folders.
 const MISSING: &str = "missing.md";
-
-/// Line of [`MISSING`] after which the text is about the tables in docs/reproduction/tables, not about runs of
-/// `reproduce`.
-const ABOUT_THE_TABLES: &str = "<!-- about the tables of this repository -->";
 
 /// Fraction by which a run may exceed the bound before it counts as an error. The bound is proved for long runs
 /// (docs/notes/the-bound.md).
@@ -92,12 +89,13 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         let own: Vec<&Tried> = tried.iter().filter(|t| t.paper == experiment.paper && t.id == experiment.id).collect();
         let pictures = pictures(&out, experiment, quick, ready, &results)?;
         promises.add(&experiment.paper, &experiment.id, &judged, &own);
-        document.push_str(&(markdown(&name, &ready.plan.sweep.plan, &judged, &pictures, &own) + "\n"));
+        let calibrations = calibration::sentences(&ready.plan.sweep, &results);
+        document.push_str(&(markdown(&name, &ready.plan.sweep.plan, &judged, &calibrations, &pictures, &own) + "\n"));
         over.iter().for_each(|run| document.push_str(&format!("Above the bound: {run}.\n\n")));
         ours += judged.iter().filter(|j| j.claim.ours).count();
         judged.iter().filter(|j| !j.claim.ours).for_each(|j| counts[j.verdict as usize] += 1);
     }
-    let missing = not_reproduced(&fs::read_to_string(options.from.join(MISSING)).unwrap_or_default());
+    let missing = fs::read_to_string(options.from.join(MISSING)).unwrap_or_default();
     document.insert_str(0, &promises.markdown());
     document.push_str(&missing);
     let path = out.join(DOCUMENT);
@@ -111,13 +109,6 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     );
     output::show(&summary, lines_on_stdout)?;
     Ok(ExitCode::from(u8::from(failures > 0)))
-}
-
-/// The first part of the file, on experiments that are not reproduced. The second part is about the tables of this
-/// repository.
-fn not_reproduced(file: &str) -> String {
-    let (list, _) = file.split_once(ABOUT_THE_TABLES).unwrap_or((file, ""));
-    format!("{}\n", list.trim_end())
 }
 
 /// Name of the file with an experiment's values.

@@ -1,4 +1,4 @@
-//! Ablations: single changed settings, tried for a claim that fails.
+//! Ablations: single changed settings, tried for a claim that does not hold everywhere.
 //!
 //! A plan names settings of its own to try; those of `ablations.toml` are tried for every plan. Only the runs that the
 //! claim needs are made.
@@ -10,7 +10,7 @@ use pathweave_lab::scenario::{Document, ScenarioError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The trials for a failing claim.
+/// The settings that were tried for a claim that does not hold everywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
     /// The paper's short name.

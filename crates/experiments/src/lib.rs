@@ -50,6 +50,7 @@
 pub mod ablation;
 pub mod answer;
 pub mod arena;
+pub mod calibration;
 pub mod claim;
 pub mod page;
 pub mod plan;

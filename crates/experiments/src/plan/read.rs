@@ -1,6 +1,6 @@
 //! Turns the tree of a plan's document into a [`Plan`].
 
-use super::claims::{claims, figures};
+use super::claims::{claims, figures, printed};
 use super::points;
 use super::reader::{Read, Result};
 use super::{Ablation, Design, Parameter, Plan, PlanFiles, PlanScenario, PlanVariant, What};
@@ -26,6 +26,7 @@ const TOP: &[&str] = &[
     "quick",
     "figure",
     "claim",
+    "printed",
     "ablation",
 ];
 const SEEDS: u64 = 5;
@@ -74,12 +75,14 @@ pub(super) fn plan(document: Document, quick: bool, files: &dyn PlanFiles) -> Re
         metrics,
         figures: Vec::new(),
         claims: Vec::new(),
+        printed: Vec::new(),
         ablations: ablation_tables(&read, top)?,
         changed: None,
         document: document.clone(),
     };
     plan.figures = figures(&read, top, &plan)?;
     plan.claims = claims(&read, top, &plan)?;
+    plan.printed = printed(&read, top, &plan)?;
     Ok(plan)
 }
 
@@ -105,10 +108,10 @@ fn ablation_tables(read: &Read<'_>, top: &[Entry]) -> Result<Vec<Ablation>> {
 fn scenarios(read: &Read<'_>, top: &[Entry]) -> Result<Vec<PlanScenario>> {
     let mut all: Vec<PlanScenario> = Vec::new();
     for (name, value) in read.list(top, "scenarios")? {
-        all.push(PlanScenario { name: name.clone(), from: name, set: Vec::new(), place: value.place });
+        all.push(PlanScenario { name: name.clone(), from: name, set: Vec::new(), open: false, place: value.place });
     }
     for (value, table) in read.reader.tables(top, "scenario")? {
-        read.reader.check_keys(table, &["name", "from", "set"])?;
+        read.reader.check_keys(table, &["name", "from", "set", "open"])?;
         let from = read.text(table, "from")?;
         let from = from.ok_or_else(|| read.reader.missing(value.place, "from", "a built-in scenario or a file"))?;
         let place = read.find(table, "from").map_or(value.place, |e| e.value.place);
@@ -116,7 +119,9 @@ fn scenarios(read: &Read<'_>, top: &[Entry]) -> Result<Vec<PlanScenario>> {
         if all.iter().any(|s| s.name == name) {
             return Err(read.reader.wrong("name", value, format!("a name other than {name}, which is taken")));
         }
-        all.push(PlanScenario { name, from, set: read.overrides(table, "set")?, place });
+        let set = read.overrides(table, "set")?;
+        let open = read.truth(table, "open")?.unwrap_or(false);
+        all.push(PlanScenario { name, from, set, open, place });
     }
     if all.is_empty() {
         return Err(read.missing("scenarios", "a list of built-in scenarios and files"));

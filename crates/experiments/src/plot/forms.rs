@@ -67,17 +67,37 @@ impl Of<'_> {
         largest
     }
 
+    /// The numbers that the source prints for a variant.
+    fn printed(&self, variant: usize, values: &[&str], scale: &Scale) -> Vec<Dot> {
+        let plan = &self.sweep.plan;
+        let of = |point: usize| {
+            let own = plan.printed.iter().filter(move |p| p.variant == variant && p.is_of(plan, point));
+            own.filter(|p| p.metric == self.figure.metric).map(|p| p.value)
+        };
+        let dot = |(point, mean): (usize, f64)| {
+            let (at, x) = self.place(point, values, scale);
+            Dot { x, mean, low: mean, high: mean, at }
+        };
+        self.points.iter().flat_map(|p| of(*p).map(|value| (*p, value))).map(dot).collect()
+    }
+
+    /// A point's value on the horizontal axis, and where that is.
+    fn place(&self, point: usize, values: &[&str], scale: &Scale) -> (String, f64) {
+        let at = self.figure.x.map_or("", |x| self.sweep.plan.values(point)[x]);
+        let x = match scale {
+            Scale::Names(_) => values.iter().position(|v| *v == at).unwrap_or(0) as f64,
+            _ => at.parse().unwrap_or(0.0),
+        };
+        (at.to_owned(), x)
+    }
+
     fn dots(&self, variant: usize, metric: &str, values: &[&str], scale: &Scale) -> Vec<Dot> {
         let mut dots = Vec::new();
         for point in self.points {
-            let at = self.figure.x.map_or("", |x| self.sweep.plan.values(*point)[x]);
             let Some(e) = self.results.estimate(self.scenario, *point, variant, metric) else { continue };
-            let x = match scale {
-                Scale::Names(_) => values.iter().position(|v| *v == at).unwrap_or(0) as f64,
-                _ => at.parse().unwrap_or(0.0),
-            };
+            let (at, x) = self.place(*point, values, scale);
             let (low, high) = e.interval.unwrap_or((e.mean, e.mean));
-            dots.push(Dot { x, mean: e.mean, low, high, at: at.to_owned() });
+            dots.push(Dot { x, mean: e.mean, low, high, at });
         }
         dots.sort_by(|a, b| a.x.total_cmp(&b.x));
         dots
@@ -97,8 +117,12 @@ fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
     };
     let series: Vec<Vec<Dot>> = of.variants.iter().map(|v| of.dots(*v, &figure.metric, &values, &x)).collect();
     let bound = if figure.bound { of.bound(&values, &x) } else { Vec::new() };
-    let all: Vec<f64> = series.iter().chain([&bound]).flatten().map(|d| d.mean).collect();
-    if all.is_empty() {
+    let printed: Vec<Vec<Dot>> = match bars {
+        true => of.variants.iter().map(|v| of.printed(*v, &values, &x)).collect(),
+        false => Vec::new(),
+    };
+    let all: Vec<f64> = series.iter().chain([&bound]).chain(&printed).flatten().map(|d| d.mean).collect();
+    if series.iter().all(Vec::is_empty) {
         return None;
     }
     let frame = Frame { x, y: Scale::of(&all) };
@@ -126,7 +150,26 @@ fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
             draw_line(&mut out, &frame, dots, i, &name);
         }
     }
+    for (i, dots) in printed.iter().enumerate() {
+        draw_printed(&mut out, &frame, dots, (i, series.len()), &escaped(of.name(of.variants[i])));
+    }
     Some((out, all.len()))
+}
+
+/// A line across the bar of each value that the source prints.
+fn draw_printed(out: &mut String, frame: &Frame, dots: &[Dot], (i, count): (usize, usize), name: &str) {
+    let width = frame.slot() * 0.8 / count as f64;
+    for d in dots {
+        let left = frame.x(d.x) + width * (i as f64 - count as f64 / 2.0) - 1.0;
+        let _ = writeln!(
+            out,
+            "<path class=\"line printed\" d=\"M{left:.1} {:.1}h{:.1}\"><title>{name}, {}, in the source: {}</title></path>",
+            frame.y(d.mean),
+            width + 1.0,
+            escaped(&d.at),
+            short(d.mean)
+        );
+    }
 }
 
 fn path(frame: &Frame, dots: &[Dot]) -> String {
@@ -357,5 +400,48 @@ fn cut(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text.chars().take(most - 1).chain(['…']).collect(),
         false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plot;
+    use crate::record::Record;
+    use crate::results::Results;
+    use crate::testing;
+    use pathweave_lab::results::Status;
+
+    const PLAN: &str = r#"
+format = 1
+name = "made-up"
+scenarios = ["cp-asymmetric"]
+schedulers = ["minrtt", "blest"]
+baselines = false
+seeds = 2
+[[parameter]]
+name = "buffer"
+values = [40, 100]
+set = { "connection.receive_buffer" = "{}KB" }
+[[printed]]
+variant = "blest"
+value = 6
+source = "Table 1"
+where = { buffer = 100 }
+[[figure]]
+title = "goodput"
+form = "bars"
+x = "buffer"
+"#;
+
+    #[test]
+    fn what_the_source_prints_is_drawn_beside_ours() {
+        let sweep = testing::sweep(PLAN);
+        let record = |run: usize| testing::record(&sweep, run, Status::Completed, 5.0);
+        let records: Vec<Record> = (0..sweep.len()).map(record).collect();
+        let drawn = plot::draw(&sweep, &Results::new(&sweep, &records), &sweep.plan.figures[0]);
+        let svg = plot::svg(&drawn).expect("it has values");
+        assert_eq!(svg.matches("<title>blest, 100, in the source: 6.00</title>").count(), 1, "{svg}");
+        assert_eq!(svg.matches(", in the source: ").count(), 1, "only where it is printed");
+        assert!(svg.contains(">in the source</text>"), "the legend names it");
     }
 }

@@ -74,6 +74,9 @@ pub fn draw(sweep: &Sweep, results: &Results, figure: &Figure) -> Drawn {
     if panels.iter().any(|p: &Panel| p.body.contains("line bound")) {
         legend.push(("bound".into(), "the bound".into()));
     }
+    if panels.iter().any(|p: &Panel| p.body.contains("line printed")) {
+        legend.push(("printed".into(), "in the source".into()));
+    }
     Drawn { title: figure.title.clone(), panels, legend }
 }
 
@@ -186,7 +189,7 @@ fn style() -> String {
     let mut css = String::from(
         "text{fill:#30343a}.strong{font-weight:600}.grid{stroke:#e1e4e8;fill:none}.axis{stroke:#8b929b;fill:none}\
          .line{fill:none;stroke-width:2}.again{stroke-dasharray:6 3}.mark{stroke-width:1.2;fill:none}\
-         .bound{stroke:#30343a;stroke-dasharray:2 3;stroke-width:1.5}.band{opacity:.15;stroke:none}.box{fill-opacity:.25;stroke-width:1.5}",
+         .bound{stroke:#30343a;stroke-dasharray:2 3;stroke-width:1.5}.printed{stroke:#000000;stroke-width:2.5}.band{opacity:.15;stroke:none}.box{fill-opacity:.25;stroke-width:1.5}",
     );
     for (i, ink) in INK.iter().enumerate() {
         let _ = write!(css, ".v{i}{{stroke:{ink}}}.f{i}{{fill:{ink}}}");

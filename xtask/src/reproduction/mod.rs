@@ -1,9 +1,15 @@
 //! Writes the document with the verdict of every claim of the papers, and checks that small runs give the same verdicts
 //! as the full ones.
 
+mod check;
+mod provenance;
+
+pub(crate) use check::check;
+
 use crate::experiments::{entries, read};
 use crate::results::{self, pathweave, put};
 use crate::run::{root, run, target};
+use crate::steps::processor_time;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +17,7 @@ use std::path::Path;
 
 /// The folder of the document's figures.
 const FIGURES: &str = "docs/reproduction";
-/// The folder with the full runs' values, and the settings tried for failing claims.
+/// The folder with the full runs' values, and the settings tried for claims that do not hold everywhere.
 const TABLES: &str = "docs/reproduction/tables";
 /// The beginning of the document.
 const INTRODUCTION: &str = "\
@@ -39,12 +45,37 @@ const EFFECT: f64 = 0.1;
 pub(crate) fn make() -> Result<(), String> {
     results::build()?;
     let out = target().join("reproduction");
-    let mut command = pathweave();
-    command.args(["reproduce", "--ablate", "--tables", TABLES, "--out"]).arg(&out);
-    run(command.current_dir(root()))?;
-    let tried = read(&out.join("ablations.jsonl"))?;
+    let mut tried = String::new();
+    for plan in plans()? {
+        let before = processor_time();
+        let mut command = pathweave();
+        command.args(["reproduce", &plan, "--ablate", "--tables", TABLES, "--out"]).arg(&out);
+        run(command.current_dir(root()))?;
+        let spent = processor_time().zip(before).map(|(after, before)| after.saturating_sub(before));
+        provenance::note(&table(&plan), spent)?;
+        tried.push_str(&read(&out.join("ablations.jsonl"))?);
+    }
     put(&format!("{TABLES}/ablations.jsonl"), tried.as_bytes())?;
     document()
+}
+
+/// The plans in `experiments/`, such as `cp/fig5`.
+fn plans() -> Result<Vec<String>, String> {
+    let name = |path: &Path| path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut plans = Vec::new();
+    for paper in entries(&root().join("experiments"))?.iter().filter(|p| p.is_dir()) {
+        for file in entries(paper)?.iter().filter(|f| f.extension().is_some_and(|e| e == "toml")) {
+            if !name(file).starts_with('_') {
+                plans.push(format!("{}/{}", name(paper), name(file)));
+            }
+        }
+    }
+    Ok(plans)
+}
+
+/// The name of a plan's table: `cp-fig5`.
+fn table(plan: &str) -> String {
+    plan.replace('/', "-")
 }
 
 /// Writes `docs/reproduction.md` and its figures from the tables.
@@ -70,9 +101,7 @@ fn document() -> Result<(), String> {
     for section in &rest {
         document.push_str(&format!("## {}\n{}\n", section.title, section.text.replace("](", "](reproduction/")));
     }
-    let missing = read(&root().join("experiments/missing.md"))?;
-    let about = missing.split_once("<!-- about the tables of this repository -->").map_or("", |(_, about)| about);
-    document.push_str(&format!("{}\n", about.trim()));
+    document.push_str(&format!("{}\n", provenance::sentence(&provenance::rows()?)));
     put("docs/reproduction.md", (document.trim_end().to_owned() + "\n").as_bytes())?;
     for page in &pages {
         let text = format!("# {}: figures and claims\n\n{BACK}\n{}", page.title, page.text);
