@@ -70,8 +70,9 @@ fn command(plan: &Plan, scenario: &Scenario) -> String {
     words.join(" ")
 }
 
-/// The scenario as it was run, whatever ran on it, and the command that makes the plan's runs again from that, if there is one.
-fn again(plan: &Plan, (against, why): (Option<&str>, Option<&str>), registry: &Registry) -> Option<Again> {
+/// The scenario as it was run, whatever ran on it, and the command that makes the plan's runs again from that, if there
+/// is one. `against` and `why` are those of the comparison.
+pub fn again(plan: &Plan, (against, why): (Option<&str>, Option<&str>), registry: &Registry) -> Option<Again> {
     let scenario = plan.document.scenario(registry, &Variant::AsWritten).ok()?;
     let file = format!("{}.toml", clean(&plan.name));
     let traces = scenario.trace_files().into_iter().map(str::to_owned).collect();
