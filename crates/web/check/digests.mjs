@@ -22,7 +22,7 @@ function ask(request) {
 
 // The page's scripts are modules by the page's word, which Node does not know.
 const source = readFileSync(join(page, "scenario.js"), "utf8");
-const { PRESETS, toml } = await import(`data:text/javascript,${encodeURIComponent(source)}`);
+const { PRESETS, RANGES, WORKLOADS, toml } = await import(`data:text/javascript,${encodeURIComponent(source)}`);
 
 const built_in = ask({ ask: "offer" }).scenarios.map(({ name, toml }) => [name, toml]);
 const presets = Object.entries(PRESETS).map(([name, { settings }]) => [`preset-${name}`, toml(settings)]);
@@ -41,6 +41,20 @@ for (const [name, text] of [...built_in, ...presets]) {
 }
 for (const scheduler of SCHEDULERS.split(",")) {
   if (found.get(`wifi-lte ${scheduler}`) !== found.get(`preset-wifi-lte ${scheduler}`)) throw new Error("the preset wifi-lte is not the built-in scenario");
+}
+
+// Every setting that the page offers is one of a scenario.
+const usual = PRESETS["wifi-lte"].settings, [first, ...others] = usual.links;
+const offered = Object.keys(WORKLOADS).map(workload => ({ ...usual, workload }));
+for (const end of ["least", "most"]) {
+  for (const name of Object.keys(RANGES)) {
+    const value = { [name]: RANGES[name][end] };
+    offered.push(name in first ? { ...usual, links: [{ ...first, ...value }, ...others] } : { ...usual, ...value });
+  }
+}
+for (const settings of offered) {
+  const { error } = ask({ ask: "plan", file: "playground.toml", toml: toml(settings), schedulers: SCHEDULERS });
+  if (error !== undefined) throw new Error(error);
 }
 
 const wrong = toml(PRESETS["wifi-lte"].settings).replace("receive_buffer", "recieve_buffer"), file = join(folder, "wrong");

@@ -77,6 +77,9 @@ function run() {
   $("toml-instead").hidden = state.toml === null;
   $("controls").inert = state.toml !== null;
   $("error").hidden = true;
+  // The explained second is of the last scenario.
+  $("packets").hidden = true;
+  $("explain-fault").textContent = "";
   document.documentElement.dataset.state = "running";
   worker.postMessage({ plan: { number, file: "playground.toml", toml: text, schedulers: state.settings.schedulers.join(",") } });
   // A run of the last plan that goes on for long is given up with its worker, which starts again with the same module.

@@ -14,6 +14,8 @@ let last = null;
 export function errorShown(text) {
   $("error").textContent = text;
   $("error").hidden = false;
+  $("sentences").replaceChildren(html("p", {}, "There is no answer."));
+  $("sentences").className = "";
   $("progress").textContent = "";
 }
 

@@ -25,8 +25,8 @@ export const PRESETS = {
 
 export const WORKLOADS = {
   bulk: "As fast as possible",
-  "sized:bytes=5MB": "A file of 5 MB",
-  "messages:size=20KB:every=40ms": "Messages of 20 KB, 25 a second",
+  "transfer:size=5MB": "A file of 5 MB",
+  "cbr:rate=4Mbps:message=20KB": "Messages of 20 KB, 25 a second",
 };
 
 // TOML of the settings. Uploads over links that are alike both ways; what the lines mean is in scenarios/wifi-lte.toml.
