@@ -125,8 +125,8 @@ impl Data {
     }
 }
 
-/// What the page's script draws of one comparison, without the series of single seeds: the ranking, median and quartiles
-/// over time, and where the time went.
+/// The data of one comparison that the page's script draws, without the series of single seeds: the ranking, median and
+/// quartiles over time, and the parts of the time.
 pub fn drawn(comparison: &Comparison, results: &[RunResult]) -> impl Serialize + use<> {
     scenario(comparison, results, None, None, 0)
 }

@@ -13,11 +13,11 @@ use std::slice;
 pub(crate) struct Answer<D> {
     /// The sentences of the answer, what is missing first.
     sentences: Vec<String>,
-    /// What the answer is like: `good`, `open` or `bad`.
+    /// The verdict's tone: `good`, `open` or `bad`.
     tone: &'static str,
     /// How many seeds are counted.
     seeds: usize,
-    /// What the report page's script draws from.
+    /// The data that the report page's script draws.
     drawn: D,
     /// The 95 % interval of each row's value.
     intervals: Vec<Option<(f64, f64)>>,

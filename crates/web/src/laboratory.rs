@@ -17,7 +17,7 @@ pub struct Laboratory {
     asked: Option<Asked>,
 }
 
-/// A plan and what is finished of it. The plan's seeds are those of which a run was asked for.
+/// A plan and its finished runs. The plan's seeds are those that a request to run has named.
 #[derive(Debug)]
 struct Asked {
     source: Source,

@@ -1,4 +1,4 @@
-//! What can be asked, and the answers that are not comparisons.
+//! The requests, and the answers that are not comparisons.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Request {
-    /// What there is to choose from.
+    /// List the algorithms and the built-in scenarios.
     Offer,
     /// Check a scenario and schedulers, and forget earlier runs.
     Plan {
