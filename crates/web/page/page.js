@@ -75,7 +75,7 @@ function run() {
   const text = state.toml ?? toml(state.settings);
   if (document.activeElement !== $("toml")) $("toml").value = text;
   $("toml-instead").hidden = state.toml === null;
-  $("controls").inert = state.toml !== null;
+  for (const part of document.querySelectorAll("#links, #add-link, #of-connection")) part.inert = state.toml !== null;
   $("error").hidden = true;
   // The explained second is of the last scenario.
   $("packets").hidden = true;
