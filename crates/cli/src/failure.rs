@@ -12,9 +12,8 @@ pub(crate) fn report(failure: &Failure) -> ExitCode {
     let mut err = io::stderr().lock();
     let _ = match failure {
         Failure::Scenario(error) if err.is_terminal() => err.write_all(drawn(error).as_bytes()),
-        Failure::Scenario(error) => writeln!(err, "error: {error}"),
-        Failure::Input(text) | Failure::Output(text) => writeln!(err, "error: {text}"),
         Failure::Closed => Ok(()),
+        _ => writeln!(err, "error: {failure}"),
     };
     match failure {
         Failure::Scenario(_) | Failure::Input(_) => ExitCode::from(2),

@@ -121,13 +121,25 @@ struct SubflowData {
 
 impl Data {
     pub(crate) fn of(results: &[RunResult], comparisons: &[Comparison], about: &[About], why: Option<&str>) -> Self {
-        let of = |c: &Comparison| scenario(c, results, about.iter().find(|a| a.scenario == c.scenario), why);
+        let of = |c: &Comparison| scenario(c, results, about.iter().find(|a| a.scenario == c.scenario), why, SEEDS);
         Data { scenarios: comparisons.iter().map(of).collect() }
     }
 }
 
-fn scenario(comparison: &Comparison, results: &[RunResult], about: Option<&About>, why: Option<&str>) -> ScenarioData {
-    let seeds: Vec<u64> = comparison.seeds.iter().copied().take(SEEDS).collect();
+/// The data of one comparison that the page's script draws, without the series of single seeds: the ranking, median and
+/// quartiles over time, and the parts of the time.
+pub fn drawn(comparison: &Comparison, results: &[RunResult]) -> impl Serialize + use<> {
+    scenario(comparison, results, None, None, 0)
+}
+
+fn scenario(
+    comparison: &Comparison,
+    results: &[RunResult],
+    about: Option<&About>,
+    why: Option<&str>,
+    most_seeds: usize,
+) -> ScenarioData {
+    let seeds: Vec<u64> = comparison.seeds.iter().copied().take(most_seeds).collect();
     let place = |wanted: Option<&Summary>| {
         let name = &wanted?.scheduler;
         comparison.summaries.iter().position(|s| s.scheduler == *name)

@@ -47,6 +47,7 @@ mod verdict;
 pub use card::{About, Again, ExplanationLink, link_text};
 pub use comparison::{Absent, Comparison, Judged, Planned, Standing, Summary};
 pub use csv::csv;
+pub use data::drawn;
 pub use document::figure_page;
 pub use document::html;
 pub use emulation_page::{EmulatedPath, EmulatedWay, Emulation, emulation_page};

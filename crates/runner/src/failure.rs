@@ -19,6 +19,18 @@ pub enum Failure {
     Closed,
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Scenario(error) => error.fmt(f),
+            Failure::Input(text) | Failure::Output(text) => f.write_str(text),
+            Failure::Closed => f.write_str("the reader is gone"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
         Failure::Scenario(Box::new(error))

@@ -36,6 +36,6 @@ pub use failure::{SchedulerFault, caught, remember_places};
 pub use made_by::{COMMIT, version};
 pub use plan::Traces;
 pub use plan::{DEFAULT_SCENARIO, Request, RunPlan, Source, TELLING, check, chosen, open, plans};
-pub use report::{planned, write_pages};
+pub use report::{again, planned, write_pages};
 pub use sweep::{Bundle, ReadyPlan};
 pub use validation::{reference_runs, references};

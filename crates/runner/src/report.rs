@@ -71,8 +71,8 @@ fn command(plan: &RunPlan, scenario: &Scenario) -> String {
 }
 
 /// The scenario as it was run, and a command that repeats the plan's runs from it. The command is empty if none can do
-/// that.
-fn again(plan: &RunPlan, (against, why): (Option<&str>, Option<&str>), registry: &Registry) -> Option<Again> {
+/// that. `against` and `why` are those of the comparison.
+pub fn again(plan: &RunPlan, (against, why): (Option<&str>, Option<&str>), registry: &Registry) -> Option<Again> {
     let scenario = plan.document.scenario(registry, &Variant::AsWritten).ok()?;
     let file = format!("{}.toml", clean(&plan.name));
     let traces = scenario.trace_files().into_iter().map(str::to_owned).collect();
