@@ -1,9 +1,9 @@
 //! How far a plan's baseline is from the source's: if the default scheduler already differs, so do the networks.
 
-use crate::metric;
 use crate::plan::{Condition, Printed};
 use crate::results::Results;
 use crate::runs::Sweep;
+use pathweave_lab::metric;
 use pathweave_report::short;
 
 /// A baseline within this factor of the source's number is near it.

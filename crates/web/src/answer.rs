@@ -4,7 +4,7 @@ use pathweave_algorithms::Registry;
 use pathweave_lab::benefit::fill_aggregation_benefit;
 use pathweave_lab::results::{RunResult, Status};
 use pathweave_report::{Comparison, Tone, drawn, verdict};
-use pathweave_runner::{Plan, again, planned};
+use pathweave_runner::{RunPlan, again, planned};
 use serde::Serialize;
 use std::slice;
 
@@ -29,7 +29,7 @@ pub(crate) struct Answer<D> {
 }
 
 /// Compares `results`, the finished runs of `plan`.
-pub(crate) fn answer(plan: &Plan, results: &mut [RunResult], registry: &Registry) -> Answer<impl Serialize + use<>> {
+pub(crate) fn answer(plan: &RunPlan, results: &mut [RunResult], registry: &Registry) -> Answer<impl Serialize + use<>> {
     fill_aggregation_benefit(results);
     let comparison = Comparison::all(results, &planned(slice::from_ref(plan)), None).remove(0);
     let said = verdict(&comparison);

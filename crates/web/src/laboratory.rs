@@ -7,7 +7,7 @@ use pathweave_lab::results::RunResult;
 use pathweave_lab::scenario::{BUILTIN, Document, Scenario};
 use pathweave_proto::parameter::Described;
 use pathweave_report::explain_page;
-use pathweave_runner::{Explained, Failure, Plan, Run, Source, TELLING, explanation, plans, simulate, version};
+use pathweave_runner::{Explained, Failure, Run, RunPlan, Source, TELLING, explanation, plans, simulate, version};
 use serde::Serialize;
 
 /// The laboratory of one page: at most one plan at a time, with its finished runs.
@@ -21,7 +21,7 @@ pub struct Laboratory {
 #[derive(Debug)]
 struct Asked {
     source: Source,
-    plan: Plan,
+    plan: RunPlan,
     results: Vec<RunResult>,
 }
 
