@@ -138,6 +138,8 @@ pub(crate) enum Chore {
     Wasm,
     /// Open a report page in headless Chromium, light and dark, wide and narrow, and press its export buttons
     Page { file: PathBuf },
+    /// Build the playground into target/playground/; compare its digests with the command's, and use it in headless Chromium
+    Playground,
     /// Write the tables of specs/
     Specs,
     /// Write docs/results/, docs/schedulers/ and the table and picture in the README

@@ -16,6 +16,7 @@ mod new_scheduler;
 mod packetdrill;
 mod page;
 mod peers;
+mod playground;
 mod python;
 mod reproduction;
 mod results;
@@ -165,6 +166,14 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         }
         Chore::Wasm => {
             steps.step("wasm32", |_| determinism::build_wasm());
+        }
+        Chore::Playground => {
+            let tools = [setup::NODE, setup::CHROMIUM];
+            let ready = steps.step("what the playground needs", |_| setup::install_all(&tools, true));
+            if ready && steps.step("playground", |_| playground::build()) {
+                steps.step("playground: digests beside the command's", |_| playground::compare_digests());
+                steps.step("playground in a browser", |_| playground::open());
+            }
         }
         Chore::Page { file } => {
             steps.step("page", |_| page::check(&file));
