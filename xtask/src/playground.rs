@@ -1,5 +1,6 @@
 //! The playground: its folder for a web server, its digests beside the native program's, and the page in a browser.
 
+use crate::results;
 use crate::run::{capture, cargo, root, run, target};
 use crate::setup;
 use std::collections::BTreeSet;
@@ -54,7 +55,7 @@ pub(crate) fn build() -> Result<(), String> {
 /// # Errors
 /// The first run that differs.
 pub(crate) fn compare_digests() -> Result<(), String> {
-    run(&mut cargo("build --package pathweave --all-features"))?;
+    results::build()?;
     let folder = target().join("playground-scenarios");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -68,7 +69,7 @@ pub(crate) fn compare_digests() -> Result<(), String> {
     let (scenarios, wrong): (Vec<PathBuf>, Vec<PathBuf>) =
         entries.flatten().map(|entry| entry.path()).partition(|path| path.extension().is_some());
     let compare = |files: &[PathBuf]| {
-        let mut command = Command::new(target().join("debug/pathweave"));
+        let mut command = results::pathweave();
         command.arg("compare").args(files).args(["--schedulers", SCHEDULERS, "--seeds", "1", "--jsonl", "-"]);
         command
     };
