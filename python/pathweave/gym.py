@@ -232,9 +232,9 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
       - ``in_flight_kb``: given to subflows and not acknowledged by the peer, 1000 bytes;
       - ``send_window_free_kb``: room between what was given to subflows and the end of the peer's receive window, 1000 bytes.
     - **Action**: ``0`` to ``n - 1``: the next segment goes to that subflow; ``n``: wait. Choosing a subflow that has
-      no room, or does not exist, is a wait too. After a wait, the next step comes after the next acknowledgement. If no data is in flight, no
-      acknowledgement will come, and the engine sends on the subflow with the shortest round-trip time instead. There
-      is a step only if a subflow has room.
+      no room, or does not exist, is a wait too. After a wait, the next step comes after the next acknowledgement.
+      If no data is in flight, no acknowledgement will come, and the engine sends on the subflow with the shortest
+      round-trip time instead. There is a step only if a subflow has room.
     - **Reward** ``"goodput"``: megabits of the stream that the peer has acknowledged since the last step, in order and once each.
       The rewards add up to the delivered megabits. Data that is acknowledged after the last decision counts if a
       transfer ended, and not if the run's time ended.
