@@ -1,7 +1,8 @@
-//! Real bytes, one segment in a packet and several as one: what the sender takes for a megabyte, and what the receiver takes.
+//! Real bytes with one segment in a packet, and with several as one: the sender's and the receiver's time for a
+//! megabyte.
 //!
-//! `cargo bench -p pathweave-benches --bench bytes`. Criterion measures each case by itself. Then rounds in turn give the ratios, which
-//! are what can be compared between machines: the median of each.
+//! `cargo bench -p pathweave-benches --bench bytes`. Criterion measures each case by itself. Then rounds that alternate
+//! between the cases give the ratios, as medians. Only the ratios can be compared between machines.
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads a clock")]
 
 use criterion::{Criterion, Throughput};
@@ -12,14 +13,14 @@ const MEGABYTE: u64 = 1_000_000;
 const ROUNDS: usize = 11;
 const MEGABYTES_PER_ROUND: u64 = 300;
 
-/// The time that each end has taken.
+/// The time that each end has used.
 #[derive(Clone, Copy, Default)]
 struct Times {
     sent: Duration,
     received: Duration,
 }
 
-/// Moves so many megabytes more.
+/// Moves this many more megabytes.
 fn run(transfer: &mut Transfer, megabytes: u64) -> Times {
     let (mut times, end) = (Times::default(), transfer.received() + megabytes * MEGABYTE);
     while transfer.received() < end {
@@ -47,7 +48,7 @@ fn measure(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("bytes");
     group.throughput(Throughput::Bytes(MEGABYTE));
     for (name, setup) in cases() {
-        // What is measured is right: every byte of a first run is compared.
+        // Checks the work first: every byte of a first run is compared.
         Transfer::new(TransferSetup { compares: true, ..setup }).run_until_received(20 * MEGABYTE);
         let mut transfer = started(setup);
         group.bench_function(format!("{name}, sent"), |b| b.iter_custom(|n| run(&mut transfer, n).sent));
@@ -56,7 +57,7 @@ fn measure(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// How many times as fast several segments as one are, in turn with one by one.
+/// Measures in alternation how many times faster several segments as one are, and prints the ratios.
 fn print_ratios() {
     let mut transfers = cases().map(|(_, setup)| started(setup));
     let mut ratios = [const { Vec::new() }; 3];

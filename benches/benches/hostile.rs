@@ -1,4 +1,5 @@
-//! What the segments of a hostile peer cost beside those of an honest one, in instructions, as `instructions.rs` counts them.
+//! The cost of a hostile peer's segments against that of an honest one's, in instructions, as `instructions.rs` counts
+//! them.
 //!
 //! `hostile-X-HOW` may take at most five times the instructions of `clean-X`; `cargo xtask instructions` compares.
 
@@ -12,7 +13,7 @@ use pathweave_wire::mptcp::{
 };
 use pathweave_wire::{Ecn, Flags, Payload, SackBlock, Segment, Timestamps, crypto};
 
-/// Does one kind of work about so many times, and returns how often it was.
+/// Does one kind of work about as often as the argument says, and returns the exact number.
 type Work = fn(u64) -> u64;
 
 const WORK: &[(&str, Work)] = &[
@@ -34,7 +35,7 @@ const WORK: &[(&str, Work)] = &[
 
 /// Data bytes of a full segment of Multipath TCP.
 const FULL: u32 = 1424;
-/// Pieces that wait before the work begins.
+/// Pieces that wait out of order before the work begins.
 const WAITING: u64 = 12_000;
 const CLIENT_KEY: Key = Key(7);
 
@@ -43,9 +44,9 @@ struct Talk {
     server: Endpoint,
     handle: ConnectionHandle,
     now: Instant,
-    /// What the client's next segment is like.
+    /// The client's next segment, still to be adapted.
     next: Segment,
-    /// The server's answers go here.
+    /// The server's answers are written to this segment.
     answer: Segment,
     server_key: Option<Key>,
 }
@@ -128,7 +129,7 @@ impl Talk {
         self.drain();
     }
 
-    /// A segment with data from this byte of the stream on.
+    /// A segment with data from this offset of the stream on.
     fn data(&self, offset: u64, len: u32) -> Segment {
         let mut segment = self.next.clone();
         segment.seq = segment.seq.wrapping_add(offset as u32);
@@ -161,7 +162,7 @@ fn clean_data(count: u64) -> u64 {
     count
 }
 
-/// One-byte segments with a gap before each, from the outside to the middle of those that wait.
+/// One-byte segments with a gap before each, from the outside to the middle of the waiting data.
 fn hostile_data_middle(count: u64) -> u64 {
     let mut talk = Talk::new(false);
     let middle = |n: u64| if n.is_multiple_of(2) { 10 + 3 * n } else { 2_000_000 - 3 * n };
@@ -172,7 +173,7 @@ fn hostile_data_middle(count: u64) -> u64 {
     count
 }
 
-/// The same at the data level: in order on the subflow.
+/// The same at the data level: the segments are in order on the subflow.
 fn hostile_data_stream_middle(count: u64) -> u64 {
     let mut talk = Talk::new(true);
     let middle = |n: u64| if n.is_multiple_of(2) { 10 + 3 * n } else { 2_000_000 - 3 * n };
@@ -184,7 +185,8 @@ fn hostile_data_stream_middle(count: u64) -> u64 {
     count
 }
 
-/// A full segment over everything that waits, again and again: each piece of it is here already, and there is a gap before each.
+/// A full segment over all waiting data, again and again. Each piece of it has arrived already, and there is a gap
+/// before each.
 fn hostile_data_repeated(count: u64) -> u64 {
     let mut talk = Talk::new(true);
     for n in 0..WAITING {
@@ -201,12 +203,12 @@ fn hostile_data_repeated(count: u64) -> u64 {
     count
 }
 
-/// Data without a mapping waits; empty segments map a byte of it each, in its middle.
+/// Data without a mapping waits; each empty segment maps one byte in its middle.
 fn hostile_data_late_mapping(count: u64) -> u64 {
     late_mapping(count, |start, len| Payload::Virtual { start, len })
 }
 
-/// The same with bytes, which are copied where they wait.
+/// The same with bytes, which are copied while they wait.
 fn hostile_data_late_mapping_bytes(count: u64) -> u64 {
     late_mapping(count, |_, len| Payload::Bytes(vec![1; len as usize].into()))
 }
@@ -233,7 +235,7 @@ fn late_mapping(count: u64, payload: fn(u64, u32) -> Payload) -> u64 {
     count
 }
 
-/// The bytes of a mapping with a checksum one by one: none is delivered before the last has come, which does not.
+/// Single bytes of a mapping with a checksum. None is delivered, because the last byte never comes.
 fn hostile_data_checksum_pieces(count: u64) -> u64 {
     let mut talk = Talk::to(ConnectionConfig { checksum: true, ..config(true) });
     for n in 0..WAITING + count {
@@ -284,7 +286,7 @@ impl Talk {
     }
 }
 
-/// An acknowledgement of two segments, which lets two more out.
+/// An acknowledgement of two segments, which allows two more.
 fn clean_ack(count: u64) -> u64 {
     let mut talk = sending(2000);
     for n in 0..count as u32 {
@@ -307,7 +309,7 @@ fn sack(talk: &Talk, blocks: &[(u32, u32)]) -> Segment {
     ack
 }
 
-/// All but the first segment is here, says each acknowledgement, in other blocks than the one before.
+/// Each acknowledgement says that all but the first segment has arrived, in other SACK blocks than the one before.
 fn hostile_ack_sack(count: u64) -> u64 {
     let mut talk = sending(2000);
     for n in 0..count as u32 {
@@ -317,7 +319,7 @@ fn hostile_ack_sack(count: u64) -> u64 {
     count
 }
 
-/// Every other segment is here: holes everywhere, which all acknowledgements span.
+/// Acknowledgements that say that every other segment has arrived, so that all blocks have holes between them.
 fn hostile_ack_sack_holes(count: u64) -> u64 {
     let mut talk = sending(2000);
     for n in 0..950 {
@@ -332,7 +334,7 @@ fn hostile_ack_sack_holes(count: u64) -> u64 {
     count
 }
 
-/// Losses that were none: each is taken back as soon as it is found.
+/// Duplicate SACKs: each loss is undone as soon as it is found.
 fn hostile_ack_duplicate_sack(count: u64) -> u64 {
     let mut talk = sending(2000);
     for n in 0..count as u32 {
@@ -364,7 +366,7 @@ fn clean_syn(count: u64) -> u64 {
     count
 }
 
-/// SYNs that nobody completes, beyond all that may wait.
+/// SYNs that are never completed, beyond the limit of waiting ones.
 fn hostile_syn_flood(count: u64) -> u64 {
     let (mut server, now, mut answer) = (server(config(true)), Instant::from_secs(1), Segment::default());
     server.set_half_open_limit(256);
@@ -377,7 +379,7 @@ fn hostile_syn_flood(count: u64) -> u64 {
     count
 }
 
-/// Joins with the token of a connection, which travels in clear, from everywhere.
+/// Joins from many addresses with the token of a connection, which travels in clear.
 fn hostile_syn_join(count: u64) -> u64 {
     let mut talk = Talk::new(true);
     let first = talk.data(0, 1);

@@ -1,5 +1,5 @@
-//! Work whose instructions `cargo xtask instructions` counts: `instructions NAME COUNT` does one kind of work about so many
-//! times and prints how often it was. Without arguments: the names.
+//! Work whose instructions `cargo xtask instructions` counts. `instructions NAME COUNT` does one kind of work about
+//! `COUNT` times and prints the exact number. Without arguments it prints the names.
 
 use bytes::Bytes;
 use pathweave_benches::{Setup, World};
@@ -9,7 +9,7 @@ use pathweave_wire::codec::{MAX_HEADER_BYTES, decode_into, encode_header};
 use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
 use pathweave_wire::{Ecn, Flags, Payload, Segment, Timestamps};
 
-/// Does one kind of work about `count` times, and returns how often it was.
+/// Does one kind of work about `count` times, and returns the exact number.
 type Work = fn(u64) -> u64;
 
 const WORK: &[(&str, Work)] = &[
@@ -32,7 +32,7 @@ fn mptcp_segment(count: u64) -> u64 {
     World::new(&Setup::mptcp()).run_until_received(count)
 }
 
-/// A full data segment to an IPv4 packet and back, with checksums made and verified; its data is copied once.
+/// A full data segment to an IPv4 packet and back, with checksums computed and verified. Its data is copied once.
 fn codec_segment(count: u64) -> u64 {
     let address = |text: &str| text.parse().expect("a socket address");
     let mut sent = Segment::new(address("10.0.0.1:49152"), address("10.0.0.2:80"));
@@ -75,7 +75,7 @@ impl Packet for FullPacket {
     fn set_corrupted(&mut self) {}
 }
 
-/// A packet over a network of one link with a rate, a delay and a queue: all that is delivered is sent again.
+/// A packet over a network of one link with a rate, a delay and a queue. Each delivered packet is sent again.
 fn network_packet(count: u64) -> u64 {
     let mut network = Network::new();
     let ends = [network.add_node(), network.add_node()];

@@ -1,7 +1,7 @@
-//! Runs connections over simulated paths and says what that cost: `flow [tcp|mptcp] [SECONDS] [TIMES]`.
+//! Runs connections over simulated paths and prints the cost: `flow [tcp|mptcp] [SECONDS] [TIMES]`.
 //!
-//! It links the engine and the network only. One line comes out: data segments delivered, processor seconds, segments per
-//! processor second, peak resident memory.
+//! It links only the engine and the network. The output is one line: data segments delivered, processor seconds,
+//! segments per processor second, peak resident memory.
 
 use pathweave_benches::{Setup, World, cpu_seconds, peak_resident_bytes};
 use pathweave_units::{Duration, Instant};

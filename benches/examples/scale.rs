@@ -1,8 +1,8 @@
-//! The cost of a segment as connections and windows grow: one line each with the case, segments, CPU seconds, nanoseconds a
-//! segment, that in units of the small flow's, and the peak of memory that a connection adds.
+//! The cost of a segment as connections and windows grow. Each line has the case, segments, CPU seconds, nanoseconds
+//! per segment, the same in units of the small flow's, and the peak memory that a connection adds.
 //!
-//! `scale` runs every case in a process of its own, in turn with the small flow; `scale CASE` runs one; `scale --svg FILE`
-//! draws the costs over connections and windows too.
+//! `scale` runs every case in a process of its own, alternating with the small flow. `scale CASE` runs one case. `scale
+//! --svg FILE` also draws the costs over connections and windows.
 
 use pathweave_benches::{Setup, World, cpu_seconds, peak_resident_bytes};
 use pathweave_units::{Bitrate, Duration, Instant};
@@ -74,7 +74,7 @@ fn run(case: &Case) -> (u64, f64, u64) {
     (world.data_segments_received() - before, spent, peak_resident_bytes().unwrap_or(0))
 }
 
-/// The same in a process of its own, so that the peak of memory is of this case alone.
+/// The same in a process of its own, so that the peak of memory belongs to this case alone.
 fn apart(case: &Case) -> (u64, f64, u64) {
     let program = std::env::current_exe().unwrap_or_else(|e| panic!("{e}"));
     let output = Command::new(program).arg(case.name).output().unwrap_or_else(|e| panic!("{e}"));

@@ -1,7 +1,8 @@
-//! Two hosts with the engine and the network between them, and nothing else: what is measured here is the engine's and the
-//! network's own cost.
+//! Two hosts with the engine, the network between them, and nothing else, to measure the cost of the engine and the
+//! network alone.
 //!
-//! [`World`] has no bytes of data, [`Transfer`] has them, and a wire in memory instead of the network. The loop is the driver's, as in the simulator of `pathweave-lab`, which adds scenarios, metrics and the digest.
+//! In [`World`] the data is virtual. In [`Transfer`] it has bytes, and a wire in memory replaces the network. The loop
+//! is the driver's, as in the simulator of `pathweave-lab`, which adds scenarios, metrics and the digest.
 
 mod transfer;
 mod world;
@@ -12,13 +13,14 @@ pub use world::{Setup, World, minrtt_and_reno};
 /// Processor time of this process, user and system, in seconds. Linux counts it in hundredths.
 pub fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Fields count from after the program's name, which may hold anything: utime and stime are numbers 14 and 15 of proc(5).
+    // utime and stime are fields 14 and 15 of proc(5). Fields are split after the program's name (field 2), because the
+    // name may contain spaces and brackets.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let ticks = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
     Some(ticks as f64 / 100.0)
 }
 
-/// The most memory that this process had resident (`VmHWM`), in bytes.
+/// Peak resident memory of this process (`VmHWM`), bytes.
 pub fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

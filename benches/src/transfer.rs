@@ -1,8 +1,8 @@
 //! Real bytes through the engine and the codec, in memory, both ends on one core.
 //!
-//! Two subflows, segments for IP packets of 1500 bytes, TCP checksums made and checked, DSS checksums off, delayed
-//! acknowledgements. Every packet is written to memory with its headers and read from there: one segment in each, or
-//! up to 64 KiB of segments that leave and arrive as one, as through a device with segmentation offload.
+//! Two subflows, segments for IP packets of 1500 bytes, TCP checksums computed and checked, DSS checksums off, delayed
+//! acknowledgements. Every packet is written to memory with its headers and read from there. A packet has one segment,
+//! or up to 64 KiB of segments that leave and arrive as one, as through a device with segmentation offload.
 
 use crate::minrtt_and_reno;
 use bytes::{Bytes, BytesMut};
@@ -16,34 +16,35 @@ use pathweave_wire::codec::{EncodeError, MAX_HEADER_BYTES, decode_into, encode_h
 use pathweave_wire::{Ecn, Payload, Segment};
 use std::collections::VecDeque;
 
-/// Size of the send and receive buffers: what is on its way fits into a core's cache.
+/// Size of the send and receive buffers, so small that the data in flight fits into a core's cache.
 const BUFFER: u64 = 256 << 10;
-/// From one end to the other.
+/// Delay from one end to the other.
 const DELAY: Duration = Duration::from_micros(25);
-/// The stream repeats these bytes; a prime number of them and more than the buffers hold, so that a segment out of place shows.
+/// Length of the pattern that the stream repeats: a prime number and more than the buffers hold, so that a misplaced
+/// segment shows.
 const PATTERN: usize = 262_147;
 
 /// The client, which writes, and the server, which reads.
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 
-/// How bytes are written and carried.
+/// Settings of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct TransferSetup {
-    /// Segments that leave as one at most: 1, or 64, for which a packet has room.
+    /// Most segments that leave as one: 1, or the 64 that a packet has room for.
     pub max_segments: usize,
-    /// What leaves as one is cut by the device, which copies options as they are, and arrives one by one.
+    /// Whether the device cuts packets into segments that arrive one by one, and copies options unchanged.
     pub cuts: bool,
-    /// The application writes pieces of so many bytes.
+    /// Size of the application's writes.
     pub write_bytes: usize,
-    /// DSS checksums are in use.
+    /// Whether DSS checksums are in use.
     pub checksums: bool,
-    /// Every byte of the stream is compared with what was written.
+    /// Whether every byte of the stream is compared with the written one.
     pub compares: bool,
 }
 
 impl TransferSetup {
-    /// One segment in each packet; pieces of 256 KiB.
+    /// One segment in each packet, and writes of 256 KiB.
     pub fn one_by_one() -> TransferSetup {
         TransferSetup { max_segments: 1, cuts: false, write_bytes: PATTERN, checksums: false, compares: false }
     }
@@ -54,13 +55,13 @@ impl TransferSetup {
     }
 }
 
-/// Packets to one host, one after the other in one piece of memory.
+/// Packets to one host, one after the other in one block of memory.
 #[derive(Default)]
 struct Wire {
     sent: BytesMut,
-    /// Where each packet that was sent ends, and what a device says beside it: the size of the segments that it stands for.
+    /// The end of each sent packet, and the segment size that a device reports beside it.
     ends: Vec<(usize, Option<u16>)>,
-    /// What has arrived, and how much of it was taken.
+    /// Packets that have arrived, and how much of them was handled.
     arrived: Bytes,
     arrived_ends: VecDeque<(usize, Option<u16>)>,
     taken: usize,
@@ -76,7 +77,7 @@ impl Wire {
         Ok(())
     }
 
-    /// All that was sent arrives.
+    /// Delivers everything that was sent.
     fn deliver(&mut self) {
         // The memory of what arrived before serves again, unless some of it still waits for the reader.
         let mut memory = core::mem::take(&mut self.arrived).try_into_mut().unwrap_or_default();
@@ -94,7 +95,7 @@ struct Wires {
     max_segments: usize,
     cuts: bool,
     segment: Segment,
-    /// Segments with data that have arrived, the packets that they were in.
+    /// Data segments that have arrived, and the packets that contained them.
     segments: u64,
     packets: u64,
 }
@@ -248,7 +249,7 @@ impl Transfer {
         Transfer { now, driver }
     }
 
-    /// Goes on until so many bytes have been received in all.
+    /// Continues until this many bytes have been received in all.
     pub fn run_until_received(&mut self, bytes: u64) {
         while self.received() < bytes {
             self.receive();
@@ -256,12 +257,12 @@ impl Transfer {
         }
     }
 
-    /// What is on its way to the receiver arrives: it is read, and acknowledged.
+    /// Delivers packets to the receiver, which reads and acknowledges the data.
     pub fn receive(&mut self) {
         self.turn(SERVER);
     }
 
-    /// The acknowledgements arrive: more is written, and leaves.
+    /// Delivers the acknowledgements; the sender then writes and sends more.
     pub fn send(&mut self) {
         self.turn(CLIENT);
     }

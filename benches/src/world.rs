@@ -1,5 +1,5 @@
-//! Connections from one host to another, each over the same paths, that send without end. Segments wait in a pool, so that links move small
-//! handles.
+//! Connections from one host to another over the same paths, which send without end. Segments wait in a pool, so that
+//! links move small handles.
 
 use core::convert::Infallible;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,19 +15,19 @@ use pathweave_units::random::Random;
 use pathweave_units::{Bitrate, Duration, Instant};
 use pathweave_wire::{Ecn, Payload, Segment};
 
-/// The most that one write hands over, bytes.
+/// Most bytes of one write.
 const WRITE_BYTES: u32 = 1 << 30;
 /// The port of the first connection.
 const FIRST_PORT: u16 = 5001;
 
-/// What is run.
+/// The connections and paths to run.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Multipath TCP, with a subflow on each path; without it, plain TCP on the first path.
+    /// Whether connections use Multipath TCP with a subflow on each path, instead of plain TCP on the first path.
     pub mptcp: bool,
-    /// Paths, which all connections share.
+    /// Number of paths, which all connections share.
     pub paths: u8,
-    /// Connections.
+    /// Number of connections.
     pub connections: u16,
     /// Rate of each path, both ways.
     pub rate: Bitrate,
@@ -40,8 +40,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// One flow with SACK and delayed acknowledgements over 100 Mbit/s, 10 ms and 100 packets of queue: the work that
-    /// simulators are compared by.
+    /// One flow with SACK and delayed acknowledgements over 100 Mbit/s, 10 ms and a queue of 100 packets, the usual
+    /// work for comparing simulators.
     pub fn tcp() -> Setup {
         Setup {
             mptcp: false,
@@ -70,14 +70,14 @@ impl Setup {
     }
 }
 
-/// The scheduler and the controller of all that is measured here.
+/// The scheduler and the controller of all these measurements.
 pub fn minrtt_and_reno() -> (ChosenScheduler, ChosenController) {
     let registry = Registry::builtin();
     let scheduler = registry.choose_scheduler("minrtt", &[]).expect("minrtt is built in");
     (scheduler, registry.choose_controller("reno", &[]).expect("reno is built in"))
 }
 
-/// A run under way. Host 0 is the client, which writes, host 1 the server, which reads at once.
+/// A running simulation. Host 0 is the client, which writes; host 1 is the server, which reads at once.
 pub struct World {
     now: Instant,
     driver: Driver<Wires, Bulk>,
@@ -133,7 +133,7 @@ impl PacketIo for Wires {
     }
 }
 
-/// The applications: whoever writes fills the send buffer, whoever reads reads all.
+/// The applications: writers fill their send buffers, readers read everything.
 #[derive(Default)]
 struct Bulk {
     servers: Vec<ConnectionHandle>,
@@ -176,7 +176,7 @@ fn path_of(address: IpAddr) -> usize {
 }
 
 impl World {
-    /// Builds it; every connection opens at time zero.
+    /// Builds the simulation. Every connection opens at time zero.
     pub fn new(setup: &Setup) -> World {
         let mut network = Network::new();
         let ends = [network.add_node(), network.add_node()];
@@ -215,7 +215,7 @@ impl World {
         World { now, driver }
     }
 
-    /// Runs all that happens up to and including `end`.
+    /// Runs everything that happens up to and including `end`.
     pub fn run_until(&mut self, end: Instant) {
         loop {
             let Ok(next) = self.driver.settle(self.now);
@@ -227,7 +227,8 @@ impl World {
         self.now = self.now.max(end);
     }
 
-    /// Runs on until this many data segments have arrived in all, and a little further; how many then have.
+    /// Runs a little beyond the time at which this many data segments have arrived. Returns the number that have
+    /// arrived then.
     pub fn run_until_received(&mut self, segments: u64) -> u64 {
         loop {
             let received = self.data_segments_received();
@@ -238,7 +239,7 @@ impl World {
         }
     }
 
-    /// Data segments that the servers have received, without those that brought nothing new.
+    /// Data segments that the servers have received, without those that had nothing new.
     pub fn data_segments_received(&self) -> u64 {
         let servers =
             self.driver.applications.servers.iter().filter_map(|handle| self.driver.endpoints[1].connection(*handle));
@@ -277,7 +278,7 @@ impl net::Packet for Handle {
     fn set_corrupted(&mut self) {}
 }
 
-/// Slots are used again.
+/// A pool of segments whose slots are reused.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     segments: Vec<Segment>,
@@ -285,7 +286,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A free slot and what it held last; [`Pool::fill`] takes it.
+    /// A free slot with its old content; [`Pool::fill`] takes the slot.
     pub(crate) fn next(&mut self) -> (u32, &mut Segment) {
         let slot = match self.free.last() {
             Some(slot) => *slot,
@@ -299,7 +300,7 @@ impl Pool {
         (slot, &mut self.segments[slot as usize])
     }
 
-    /// The slot that [`Pool::next`] gave is in use.
+    /// Marks the slot that [`Pool::next`] returned as used.
     pub(crate) fn fill(&mut self, slot: u32, bytes: u32) -> Handle {
         self.free.pop();
         Handle { slot, bytes }

@@ -1,4 +1,5 @@
-//! Tells the crate which commit it is built from, if git knows its files. Without git, or in an archive, it tells nothing.
+//! Tells the crate the commit that it is built from, if git knows its files. Without git, or in an archive, there is
+//! none.
 
 use std::path::Path;
 use std::process::Command;

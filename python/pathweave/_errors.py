@@ -10,26 +10,26 @@ if TYPE_CHECKING:
 
 
 class PathweaveError(Exception):
-    """Everything that this package raises by itself."""
+    """Base class of all exceptions of this package."""
 
 
 class InputError(PathweaveError, ValueError):
-    """Something in a call is wrong. The text says what is allowed, as the command's does."""
+    """A mistake in a call. The text says what is allowed, as the command's errors do."""
 
 
 class ScenarioError(InputError):
-    """A wrong place in a scenario, in an override or in a scheduler's entry.
+    """A mistake in a scenario, in an override or in a scheduler's entry.
 
     The text is the command's: ``FILE:LINE: key = value: allowed: ...``.
 
     Attributes:
         problem: ``syntax``, ``unknown-key``, ``missing`` or ``value``.
-        file: The scenario's file; ``None`` where the place is in the call itself, such as an override.
+        file: The scenario's file; ``None`` if the mistake is in the call itself, such as an override.
         line: The line in the file, from 1.
-        columns: First and last column (exclusive) of the place in its line, from 1.
+        columns: First and last column (exclusive) of the mistake in its line, from 1.
         key: The setting.
-        value: The value as written; empty where there is none.
-        allowed: What is allowed there, in words.
+        value: The value as written; empty if there is none.
+        allowed: The allowed values, in words.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class OutputError(PathweaveError, OSError):
 
 
 class SchedulerError(PathweaveError, RuntimeError):
-    """A scheduler failed where its run is all that was asked for. The text has the traceback of a scheduler in Python.
+    """A scheduler failed in a call that makes a single run. The text has the traceback of a scheduler in Python.
 
-    In comparisons and sweeps it is the run's ``reason`` instead, and the other runs go on.
+    In comparisons and sweeps, the traceback is the run's ``reason`` instead, and the other runs continue.
     """
 
 

@@ -31,7 +31,7 @@ class Task:
         plan_hash: Of the plan that the driver read.
         program: Of the program that the driver has.
         own: The schedulers in Python.
-        jobs: How many runs at once.
+        jobs: Number of runs at once.
     """
 
     folder: Path

@@ -40,11 +40,12 @@ def compare(
         scenario: One or several scenarios, names of built-in ones, or files.
         schedulers: Names, with parameters after colons (``"blest:delta=0.02"``), classes, or a dictionary of names and classes; a
             text is as after the command's ``--schedulers``. Without it, those that the command takes and all that are registered.
-        seeds: How many (1, 2, ...), or which.
-        against: The row that the others are compared with: a scheduler or ``tcp-path0``, ... (default: plain TCP on its best path).
+        seeds: The number of seeds (1, 2, ...), or the seeds themselves.
+        against: The row that all others are compared with: a scheduler or ``tcp-path0``, ... (default: plain TCP on
+            its best path).
         why: The scheduler whose time is explained (default: the slowest).
-        jobs: How many runs at once (default: one per processor). Results do not depend on it.
-        progress: Whether a bar is shown; by default on a terminal and in a notebook, where tqdm is installed.
+        jobs: Number of runs at once (default: one per processor). Results do not depend on it.
+        progress: Whether a bar is shown. The default is yes on a terminal and in a notebook, if tqdm is installed.
         set: Overrides, written as after ``--set``: ``{"path.lte.loss": "1%"}``.
         **settings: Overrides by their last word: ``duration="5s"`` is the scenario's, ``receive_buffer="60KB"`` every
             connection's, ``loss="1%"`` every path's.
@@ -55,7 +56,7 @@ def compare(
     Raises:
         ScenarioError: If a scenario, a setting or a scheduler's entry is wrong; nothing was run then.
         InputError: If something else in the call is wrong.
-        Interrupted: If Ctrl-C came; its ``results`` are the runs that were finished.
+        Interrupted: If Ctrl-C was pressed; ``results`` has the finished runs.
 
     >>> import pathweave
     >>> results = pathweave.compare("wifi-lte", schedulers=["minrtt", "blest"], seeds=2, duration="12s")
@@ -104,9 +105,9 @@ def run(
     set: Mapping[str, Setting] | None = None,
     **settings: Setting,
 ) -> dict[str, Any]:
-    """Makes one run and returns everything that it leaves behind, as in a line of docs/results-format.md.
+    """Makes one run and returns its whole result, as in a line of docs/results-format.md.
 
-    The ``aggregation_benefit`` is that against plain TCP on each path with the same seed, which is run too.
+    Plain TCP on each path is run with the same seed too, for the ``aggregation_benefit``.
 
     >>> import pathweave
     >>> result = pathweave.run("wifi-lte", "minrtt", seed=7, duration="12s")

@@ -32,7 +32,8 @@ class Explanation:
 
     @property
     def entries(self) -> list[dict[str, Any]]:
-        """What happened, in the order of time: times in seconds (``time_s``), places in the stream in bytes, and ``kind`` says what."""
+        """The events in order of time. ``kind`` says what happened, ``time_s`` when (in seconds); positions in the
+        stream are in bytes."""
         return [json.loads(line) for line in self._native.entries()]
 
     def to_html(self, path: str | Path) -> Path:
@@ -58,13 +59,13 @@ def explain(
     """Every decision of one run between two times, with its reason.
 
     Args:
-        scenario: As that of `compare`.
+        scenario: As in `compare`.
         scheduler: A name with parameters, or a class.
         seed: The run's seed.
-        start: The first time, such as ``"2s"`` (default: the start of the run).
-        end: The last time (default: 200 ms after the first).
-        set: Overrides, as those of `compare`.
-        **settings: Overrides by their last word, as those of `compare`.
+        start: Start of the period to show, such as ``"2s"`` (default: the start of the run).
+        end: End of the period to show (default: 200 ms after ``start``).
+        set: Overrides, as in `compare`.
+        **settings: Overrides by their last word, as in `compare`.
 
     >>> import pathweave
     >>> explanation = pathweave.explain("wlan-3g", "blest", start="2s", end="2.1s")
@@ -103,7 +104,7 @@ def validate(file: str | Path, *, only: str | None = None, jobs: int | None = No
     Args:
         file: The measurements, such as ``validation/linux-6.12.jsonl`` of the repository.
         only: Only scenarios with this text in their id.
-        jobs: How many runs at once.
+        jobs: Number of runs at once.
 
     Raises:
         InputError: If the file cannot be read, or no scenario is left.
@@ -125,11 +126,12 @@ def reproduce(
 
     Args:
         experiments: ``PAPER/ID``, one or several, such as ``"cp/fig5"``; ``PAPER`` for all of a paper.
-        out: The folder for the runs; each experiment is a sweep in a folder of its own, which is gone on with.
+        out: The folder for the runs. Each experiment is a sweep in a folder of its own, and continues if it was
+            interrupted.
         source: The folder with the experiments, ``experiments`` of the repository.
         quick: Whether smaller and shorter experiments are made.
-        executor: As that of `sweep`.
-        progress: As that of `sweep`.
+        executor: As in `sweep`.
+        progress: As in `sweep`.
 
     Returns:
         Each claim with ``experiment``, ``verdict`` and every comparison, as in the lines of ``pathweave reproduce --jsonl``.

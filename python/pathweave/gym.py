@@ -70,12 +70,12 @@ def _highest(subflows: int) -> Observation:
 
 
 def observe(view: View, subflows: int, highest: Observation | None = None) -> Observation:
-    """What the environment observes of a view, as an array of ``9 * subflows + 4`` numbers (`PER_SUBFLOW`, `GLOBAL`).
+    """The environment's observation of a view, as an array of ``9 * subflows + 4`` numbers (`PER_SUBFLOW`, `GLOBAL`).
 
     Args:
         view: What a scheduler sees.
-        subflows: How many subflows there is room for; those with higher numbers are left out.
-        highest: The largest values, if the caller has them at hand.
+        subflows: Number of subflows in the array. Those with higher numbers are left out.
+        highest: The largest values, if the caller has computed them already.
     """
     width = len(PER_SUBFLOW)
     values = [0.0] * (width * subflows)
@@ -111,12 +111,12 @@ def _has_choice(view: View, subflows: int) -> bool:
 
 
 def scheduler_of(policy: Policy, subflows: int, summary: str = "A policy") -> type:
-    """A scheduler that decides as the environment does with this policy, for `compare` and everywhere else.
+    """A scheduler that decides by this policy, as the environment does. `compare` and all other functions accept it.
 
     Args:
-        policy: From an observation to an action.
-        subflows: How many subflows the policy knows: the number of the environment's paths.
-        summary: What it is, in one line.
+        policy: A function from an observation to an action.
+        subflows: Number of subflows that the policy knows, which is the number of the environment's paths.
+        summary: A description in one line.
 
     >>> import pathweave, pathweave.gym
     >>> first_path = pathweave.gym.scheduler_of(lambda observation: 0, subflows=2)
@@ -218,11 +218,12 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
       `PER_SUBFLOW` and `GLOBAL`, which also have their names in their order. Subflows are in the order in which they came up; there is
       room for as many as the connection has paths.
 
-      - ``usable``: 1 if the subflow is up and a rule should choose it (`View.candidates`), otherwise 0, and so are its other numbers;
+      - ``usable``: 1 if the subflow is up and a rule may choose it (`View.candidates`). Otherwise this and all its
+        other numbers are 0;
       - ``srtt_ms``, ``rtt_variation_ms``: smoothed round-trip time and its variation, ms; before the first sample 60,000 and 0;
       - ``cwnd_segments``: congestion window, segments;
       - ``in_flight_segments``: sent and thought to be in the network, segments;
-      - ``window_space_segments``: what the congestion window lets out now, segments;
+      - ``window_space_segments``: segments that the congestion window allows now;
       - ``queued_kb``: assigned to it and not acknowledged, 1000 bytes;
       - ``rate_mbps``: rate of newly acknowledged data over the last round, Mbit/s;
       - ``loss``: part of the segments that were lost, smoothed, 0 to 1;
@@ -230,18 +231,18 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
       - ``unassigned_kb``: written by the application and given to no subflow yet, 1000 bytes;
       - ``in_flight_kb``: given to subflows and not acknowledged by the peer, 1000 bytes;
       - ``send_window_free_kb``: room between what was given to subflows and the end of the peer's receive window, 1000 bytes.
-    - **Action**: ``0`` to ``n - 1``: the next segment goes to that subflow; ``n``: wait. A subflow that has no room, or is not there,
-      is waited for too. Whoever waits is asked again after the next acknowledgement. Where nothing is in flight, which no
-      acknowledgement will follow, the engine sends on the subflow with the shortest round-trip time instead. There is a step only
-      where a subflow has room.
+    - **Action**: ``0`` to ``n - 1``: the next segment goes to that subflow; ``n``: wait. Choosing a subflow that has
+      no room, or does not exist, is a wait too. After a wait, the next step comes after the next acknowledgement.
+      If no data is in flight, no acknowledgement will come, and the engine sends on the subflow with the shortest
+      round-trip time instead. There is a step only if a subflow has room.
     - **Reward** ``"goodput"``: megabits of the stream that the peer has acknowledged since the last step, in order and once each.
-      They add up to what was delivered. What is acknowledged after the last decision counts if a transfer ended, and not if the time
-      ended.
-    - **Reward** ``"time"``: minus the seconds since the last step. They add up to minus the completion time, s, or to minus the run's
-      duration if the transfer did not end.
-    - **End**: ``terminated`` where all that was to be sent arrived; ``truncated`` at the run's duration, or where it stalled. The last
-      observation is the one before the end.
-    - **Info**: ``action_mask`` (1 for what is possible); from ``reset`` also ``run_seed`` and ``paths``; at the end ``result``, which
+      The rewards add up to the delivered megabits. Data that is acknowledged after the last decision counts if a
+      transfer ended, and not if the run's time ended.
+    - **Reward** ``"time"``: minus the seconds since the last step. The rewards add up to minus the completion time,
+      s, or to minus the run's duration if the transfer did not end.
+    - **End**: ``terminated`` when all data has arrived; ``truncated`` at the run's duration, or if the run stalled.
+      The last observation is the one before the end.
+    - **Info**: ``action_mask`` (1 for possible actions); from ``reset`` also ``run_seed`` and ``paths``; at the end ``result``, which
       is what `run` returns, without ``aggregation_benefit``.
     - **Seeds**: ``reset(seed=s)`` makes this and all later episodes repeatable; each draws the seed of its run.
       ``reset(options={"run_seed": 7})`` makes the run that `compare` makes with seed 7.
@@ -260,10 +261,10 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
         """For a scenario with one measured connection, whose data goes one way.
 
         Args:
-            scenario: As that of `compare`.
+            scenario: As in `compare`.
             reward: ``"goodput"`` or ``"time"``.
-            set: Overrides, as those of `compare`.
-            **settings: Overrides by their last word, as those of `compare`.
+            set: Overrides, as in `compare`.
+            **settings: Overrides by their last word, as in `compare`.
 
         Raises:
             ScenarioError: If the scenario or a setting is wrong.
@@ -314,10 +315,10 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
         return self._observation, {"run_seed": run_seed, "paths": list(self._paths), "action_mask": self._mask(found)}
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Carries out one decision, and goes on to the next.
+        """Carries out one decision, and continues to the next.
 
         Raises:
-            InputError: If the action is none, or the episode is over.
+            InputError: If the action does not exist, or if the episode is over.
             SchedulerError: If the run failed.
         """
         before, episode = self._view, self._desk.episode
@@ -335,7 +336,7 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
         return self._observation, reward, False, False, {"action_mask": self._mask(found)}
 
     def close(self) -> None:
-        """Ends the run under way."""
+        """Ends the current run."""
         self._desk.stop()
         self._view = None
 

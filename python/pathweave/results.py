@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Table:
     """A table of columns, which other libraries take over without a copy.
 
-    It has Arrow's interface for Python, so ``polars.DataFrame(table)``, ``pyarrow.table(table)``, DuckDB and pandas read it.
-    Nothing of them is needed: `rows` and `column` give plain Python values.
+    The table has Arrow's interface for Python, so ``polars.DataFrame(table)``, ``pyarrow.table(table)``, DuckDB and
+    pandas read it. None of these is required: `rows` and `column` return plain Python values.
     """
 
     def __init__(self, native: _native.Table) -> None:
@@ -48,22 +48,22 @@ class Table:
         """A column as a list.
 
         Raises:
-            KeyError: If there is none of this name; the text lists all.
+            KeyError: If no column has this name; the text lists all names.
         """
         return self._native.column(name)
 
     def to_polars(self) -> polars.DataFrame:
-        """As a data frame of polars."""
+        """The table as a data frame of polars."""
         import polars
 
         return polars.DataFrame(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """As a data frame of pandas; pyarrow makes it."""
+        """The table as a data frame of pandas, made by pyarrow."""
         return self.to_arrow().to_pandas()
 
     def to_arrow(self) -> pyarrow.Table:
-        """As a table of pyarrow."""
+        """The table as a table of pyarrow."""
         import pyarrow
 
         return pyarrow.table(self)
@@ -110,18 +110,20 @@ class Results:
     def runs(self) -> Table:
         """A row for each run: scenario, scheduler, seed, status, reason, digest and every metric.
 
-        Metrics have the names of docs/results-format.md with ``_`` in the place of dots, and units at the end. What the
-        document lists by path is a list with an element for each path. ``plain_tcp`` is the path, if the run is plain TCP on one.
+        Metrics have the names of docs/results-format.md with ``_`` in place of dots, and units at the end. A metric
+        by path is a list with one element for each path. ``plain_tcp`` is the path of a run of plain TCP, else
+        ``None``.
         """
         return Table(self._native.runs())
 
     @property
     def series(self) -> Table:
-        """The numbers over time: a row for each run, quantity, place and step.
+        """The series over time: a row for each run, quantity, place and step.
 
         ``time_s`` is the step's start. ``quantity`` says what ``value`` is: ``goodput_mbps``, ``path_mbps``,
         ``out_of_order_bytes``, ``cwnd_segments``, ``in_flight_segments``, ``srtt_ms``, ``queue_bytes``, ``capacity_mbps``, and what a
-        scheduler carries along. ``connection``, ``path`` and ``link`` say of what it is, where it is not of everything.
+        scheduler carries along. ``connection``, ``path`` and ``link`` name the object of the value, unless the value
+        is for the whole run.
         """
         return Table(self._native.series())
 
@@ -178,7 +180,7 @@ class Results:
         return [row for row in self.runs.rows() if all(row[name] == value for name, value in columns.items())]
 
     def run(self, number: int) -> dict[str, Any]:
-        """Everything that a run left behind, as in a line of docs/results-format.md.
+        """The whole result of a run, as in a line of docs/results-format.md.
 
         >>> import pathweave
         >>> results = pathweave.compare("wifi-lte", schedulers="minrtt", seeds=1, duration="12s")
@@ -201,7 +203,7 @@ class Results:
         self._native.write_jsonl(Path(path))
 
     def to_html(self, path: str | Path) -> list[Path]:
-        """Writes a page that works offline, and pages with decisions beside it; the answer is all paths.
+        """Writes a page that works offline, and pages with decisions beside it. Returns the paths of all pages.
 
         Raises:
             OutputError: If a file cannot be written.

@@ -45,7 +45,7 @@ class Scenario:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Scenario:
-        """From a scenario file. Traces that it names are looked for in its folder."""
+        """Reads a scenario file. Traces that the file names are looked for in its folder."""
         # With a folder in front the name cannot be taken for a built-in scenario's.
         path = Path(path)
         text = str(path)
@@ -53,7 +53,8 @@ class Scenario:
 
     @classmethod
     def from_toml(cls, text: str, *, name: str = "scenario.toml", folder: str | Path | None = None) -> Scenario:
-        """From the text of a scenario file. Errors call it `name`; traces that it names are looked for in `folder`."""
+        """Reads the text of a scenario file. Errors call the file `name`. Traces that it names are looked for in
+        `folder`."""
         return cls(_native.Document.parse(name, text, Path(folder) if folder is not None else None))
 
     @classmethod
@@ -71,7 +72,7 @@ class Scenario:
         return cls(_native.Document.open(name))
 
     def copy(self) -> Scenario:
-        """The same, to be changed by itself."""
+        """A copy, which can be changed independently."""
         return Scenario(self._document.copy())
 
     @property
@@ -81,12 +82,12 @@ class Scenario:
 
     @property
     def overrides(self) -> list[tuple[str, str]]:
-        """What was set since it was opened, as after ``--set``."""
+        """The settings changed since the scenario was opened, in the form of ``--set``."""
         return self._document.overrides()
 
     @property
     def path(self) -> Elements:
-        """The paths, by name or number; an attribute of it is set for every path."""
+        """The paths, by name or number. Setting an attribute of this collection sets it for every path."""
         return Elements(self, "path")
 
     @property
@@ -96,7 +97,8 @@ class Scenario:
 
     @property
     def connection(self) -> Elements:
-        """The connections, by name or number; an attribute of it is set for every connection, and for plain TCP."""
+        """The connections, by name or number. Setting an attribute of this collection sets it for every connection
+        and for plain TCP."""
         return Elements(self, "connection")
 
     def set(self, key: str, value: Setting) -> Scenario:
@@ -110,11 +112,11 @@ class Scenario:
         return self
 
     def check(self) -> None:
-        """Raises `ScenarioError` if anything in it is wrong. `compare` does the same before the first run."""
+        """Raises `ScenarioError` if the scenario has a mistake. `compare` does the same before the first run."""
         self._document.check()
 
     def to_toml(self) -> str:
-        """A scenario file that says everything, defaults and overrides included."""
+        """The text of a scenario file with every setting, defaults and overrides included."""
         return self._document.to_toml()
 
     def __getattr__(self, key: str) -> Any:
@@ -164,7 +166,7 @@ class Elements:
 
     @property
     def names(self) -> list[str]:
-        """Their names, in the scenario's order."""
+        """The names of the elements, in the scenario's order."""
         found = tomllib.loads(self._scenario.to_toml()).get(self._list, [])
         return [table["name"] for table in found]
 
@@ -212,12 +214,12 @@ class Element:
 
     @property
     def up(self) -> Element:
-        """What is different on the way from the client."""
+        """The settings of the direction from the client."""
         return Element(self._scenario, self._list, f"{self._keys}.up")
 
     @property
     def down(self) -> Element:
-        """What is different on the way back."""
+        """The settings of the direction to the client."""
         return Element(self._scenario, self._list, f"{self._keys}.down")
 
     def __getattr__(self, key: str) -> Any:

@@ -27,29 +27,30 @@ __all__ = [
 
 @runtime_checkable
 class Scheduler(Protocol):
-    """What an object must have to be a scheduler.
+    """The interface of a scheduler.
 
     `decide` is called again and again until it waits: after each acknowledgement, when data is written, when a subflow comes up,
-    and when the time of a wait has come. What it answers is checked as the answers of the schedulers in Rust are: one that is
-    not possible is replaced by the default's for that time.
+    and when the time of a wait has come. The engine checks its answers as it checks those of schedulers in Rust, and
+    lets the default scheduler decide in place of an impossible answer.
 
     A class may also have
 
-    - ``on_event(event, view)``: told of what happens on the connection. A view is made for each event, which costs as much as
-      a decision;
-    - ``quantities()``: a dictionary of numbers that the rule carries along; they become series of the results;
+    - ``on_event(event, view)``: called for events on the connection. A view is made for each event, which costs as
+      much as a decision;
+    - ``quantities()``: a dictionary of the rule's internal values; they become series of the results;
     - ``parameters``: a list of `Parameter`, which are arguments of the class: ``my-rule:most=3``;
     - ``queues = True``: the rule fills subflows beyond their congestion windows by design;
     - ``duplicates = True``: the rule sends bytes on more than one subflow by design, so it is also asked while nothing is
       unassigned;
-    - ``sees_carried = True``: views have `View.carried`, which costs a copy of it for each decision.
+    - ``sees_carried = True``: views have `View.carried`, which is copied for each decision.
 
-    There is one object for each connection of each run, and no run knows of another. An exception ends the run that it happens in; it is
-    the run's ``reason``, with its traceback.
+    Each connection of each run has an object of its own, so runs are independent. An exception ends only its own run,
+    whose ``reason`` then has the traceback.
     """
 
     def decide(self, view: View, /) -> SubflowView | Assign | Wait | None:
-        """What to send next: the next segment on a subflow, an `Assign`, a `Wait`, or ``None`` for a wait for more room."""
+        """Decides what to send next: a subflow (its next segment), an `Assign`, a `Wait`, or ``None`` to wait for
+        more room."""
         ...
 
 
@@ -63,8 +64,8 @@ class Parameter:
         min: The smallest number allowed.
         max: The largest number allowed.
         choices: The words allowed, if the default is a word.
-        unit: The unit, where it has one.
-        description: What it does, in one line.
+        unit: The unit, if the parameter has one.
+        description: The effect of the parameter, in one line.
     """
 
     name: str
@@ -132,10 +133,12 @@ def scheduler(name: str) -> Callable[[T], T]:
 
 
 def register(cls: Callable[..., Any], name: str) -> None:
-    """Registers a class, or anything that makes a scheduler, under a name; one registered before under this name is replaced.
+    """Registers a class, or any function that makes a scheduler, under a name. An earlier one with this name is
+    replaced.
 
     Raises:
-        InputError: If the name is a built-in scheduler's or no name at all, or there is no method ``decide``.
+        InputError: If the name is not a valid name or that of a built-in scheduler, or if there is no method
+            ``decide``.
     """
     _registered[name] = describe(cls, name)
 

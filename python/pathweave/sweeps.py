@@ -26,7 +26,7 @@ TASK_RUNS = 200
 
 
 class WorkerLostError(PathweaveError, RuntimeError):
-    """A worker died. What is finished is in the folder; the same call goes on with the rest."""
+    """A worker died. The finished runs are in the folder; the same call continues with the others."""
 
 
 class Sweep:
@@ -34,7 +34,7 @@ class Sweep:
 
     Attributes:
         folder: The folder. ``parts/`` has what workers wrote; ``runs.parquet`` has all runs in their order, when all are there.
-        made: How many runs this call made.
+        made: Number of runs that this call made.
     """
 
     def __init__(self, plan: _native.Plan, folder: Path, made: int) -> None:
@@ -49,7 +49,7 @@ class Sweep:
 
     @property
     def done(self) -> int:
-        """How many of them are finished."""
+        """Number of finished runs."""
         return len(finished(self.folder))
 
     @property
@@ -134,29 +134,32 @@ def sweep(
 ) -> Sweep:
     """Makes all runs of a plan (docs/experiments.md) that are not in the folder yet.
 
-    Runs are made in tasks. A worker writes the runs of a task as one Parquet file, whole or not at all, so a driver or a worker that is
-    killed loses the tasks under way and nothing else; the same call goes on with the rest. When all runs are there, ``runs.parquet``
-    has them in their order: the same bytes for any executor, number of workers, size of tasks, and after any interruption.
+    Runs are made in tasks. A worker writes the runs of a task as one Parquet file, whole or not at all. If a driver
+    or a worker is killed, only its unfinished tasks are lost, and the same call continues with the rest. When all
+    runs are done, ``runs.parquet`` has them in order: the same bytes for any executor, number of workers and size of
+    tasks, and after any interruption.
 
     Args:
         plan: The plan's file.
         out: The folder for the results, which all workers must see; it is created if it does not exist.
         executor: Where tasks run: any `concurrent.futures.Executor`; ``"ray"``: the cluster that ``ray.init`` connected to, or this
             machine; without it, all cores of this process.
-        schedulers: Schedulers in Python that the plan names: classes, or names and classes. Those that are registered are known anyway.
+        schedulers: Schedulers in Python that the plan names: classes, or names and classes. Registered schedulers
+            need not be listed.
         quick: Whether the smaller sweep of the plan's table ``[quick]`` is made.
-        shard: ``(i, n)``: only part i of n, i from 1, for job arrays; each part has files of its own in the same folder.
+        shard: ``(i, n)``: makes only part i of n, counted from 1, for job arrays. Each part has files of its own in
+        the same folder.
         resume: Whether runs that are in the folder count; otherwise they are an error.
-        task_runs: How many runs a task has.
-        in_flight: How many tasks are given to the executor at once (default: twice its workers).
-        jobs: How many runs at once where there is no executor (default: one per processor).
-        progress: Whether a bar with rate and remaining time is shown; by default as `compare` does.
+        task_runs: Number of runs in a task.
+        in_flight: Number of tasks that the executor has at once (default: twice its workers).
+        jobs: Number of runs at once if there is no executor (default: one per processor).
+        progress: Whether a bar with rate and remaining time is shown; the default is that of `compare`.
 
     Raises:
         ScenarioError: If the plan, or a scenario that it names, is wrong.
         InputError: If the folder has runs of another plan, of another version of the program or of other schedulers in Python.
-        WorkerLostError: If the executor lost a worker and does not start another one (Ray does).
-        Interrupted: If Ctrl-C came; its ``results`` are the sweep so far.
+        WorkerLostError: If the executor lost a worker and does not start another one (Ray does start one).
+        Interrupted: If Ctrl-C was pressed; ``results`` has the sweep so far.
     """
     parquet()
     if task_runs < 1 or (in_flight is not None and in_flight < 1):

@@ -1,4 +1,4 @@
-//! What a scheduler in Python answers.
+//! The answers of schedulers in Python.
 
 use crate::view::SubflowView;
 use pathweave_proto::scheduler::{Assign as CoreAssign, Decision, Reason, View as CoreView, WindowUse};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// So many different words of schedulers in Python are kept for the reasons of their decisions.
+/// Most different words of schedulers in Python that are kept for the reasons of their decisions.
 const MOST_WORDS: usize = 10_000;
 
 /// A word that lives as long as the program. Reasons hold such words, because rules in Rust have no others.
@@ -31,8 +31,9 @@ pub(crate) fn word(text: &str) -> &'static str {
 /// Gives a part of the stream to a subflow: the next `segments` segments that are not assigned, or the bytes from `start` to `end`, which
 /// may be ahead of others or carried by another subflow already.
 ///
-/// With `queue` it goes beyond the congestion window, up to the subflow's send buffer. `reason` is a sentence with the names of its
-/// `terms` in braces, such as `"{rtt_ms} is the shortest"`; `explain` shows it with their values.
+/// With `queue`, the assigned bytes may exceed the congestion window, up to the subflow's send buffer. `reason` is a
+/// sentence with the names of its `terms` in braces, such as `"{rtt_ms} is the shortest"`; `explain` shows the
+/// sentence with the terms' values.
 #[pyclass(module = "pathweave._native", frozen, from_py_object)]
 #[derive(Clone)]
 pub(crate) struct Assign {
@@ -68,10 +69,11 @@ impl Assign {
     }
 }
 
-/// Gives nothing to anyone for now.
+/// Assigns nothing for now.
 ///
-/// The rule is asked again after the next acknowledgement, and at `until_s` (seconds from the start of the run) at the latest. Without a
-/// time it is only possible while data is in flight. `reason` and `terms` are as those of `Assign`.
+/// The rule is asked again after the next acknowledgement, and at `until_s` (seconds from the start of the run) at
+/// the latest. Without a time, a wait is only possible while data is in flight. `reason` and `terms` are as in
+/// `Assign`.
 #[pyclass(module = "pathweave._native", frozen, from_py_object)]
 #[derive(Clone)]
 pub(crate) struct Wait {
@@ -109,7 +111,7 @@ fn subflow_id(subflow: &Bound<'_, PyAny>) -> PyResult<u8> {
     }
 }
 
-/// What `explain` shows where a rule does not say why.
+/// The reason that `explain` shows if a rule gives none.
 const NO_REASON: &str = "the rule gave no reason";
 
 fn reason_of(reason: &str, terms: &BTreeMap<String, f64>) -> Reason {
@@ -117,7 +119,7 @@ fn reason_of(reason: &str, terms: &BTreeMap<String, f64>) -> Reason {
     terms.iter().fold(Reason::new(rule), |reason, (term, value)| reason.with(word(term), *value))
 }
 
-/// What `decide` answered: `None`, a subflow, `Assign` or `Wait`.
+/// Converts the answer of `decide`: `None`, a subflow, `Assign` or `Wait`.
 pub(crate) fn decision(answer: &Bound<'_, PyAny>, view: &CoreView<'_>) -> PyResult<Decision> {
     if answer.is_none() {
         return Ok(Decision::wait(NO_REASON));

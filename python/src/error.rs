@@ -12,7 +12,7 @@ fn exception(py: Python<'_>, class: &str, text: &str, details: Option<&Bound<'_,
     made().map_or_else(|error| error, PyErr::from_value)
 }
 
-/// What is wrong, and where.
+/// The exception for a mistake in a scenario, with its position.
 pub(crate) fn scenario_error(py: Python<'_>, error: &ScenarioError) -> PyErr {
     let details = || -> PyResult<Bound<'_, PyDict>> {
         let details = PyDict::new(py);
@@ -59,7 +59,7 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send)
     with_scheduler(py, "", work)
 }
 
-/// As `detached`, for work that runs this scheduler.
+/// Like `detached`, for work that runs this scheduler.
 pub(crate) fn with_scheduler<R: Send>(py: Python<'_>, name: &str, work: impl FnOnce() -> R + Send) -> PyResult<R> {
     py.detach(|| caught(name, work)).map_err(|fault| self::fault(py, &fault))
 }

@@ -20,7 +20,7 @@ pub(crate) struct Explanation(explain::Explanation);
 
 #[pymethods]
 impl Explanation {
-    /// What is known of the run, as JSON.
+    /// Facts about the run, as JSON.
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         serde_json::to_string(&self.0).map_err(|e| internal(py, &e.to_string()))
     }
@@ -59,8 +59,8 @@ pub(crate) fn explain_run(
     made.map(Explanation).map_err(|failure| raised(py, &failure))
 }
 
-/// Runs what was measured with Linux. The answer: a line of JSON for each scenario, the tables, whether the limits hold, and the exception
-/// that stopped it.
+/// Runs the scenarios that were measured with Linux. Returns a line of JSON for each scenario, the tables, whether the
+/// limits hold, and the exception that stopped the runs.
 #[pyfunction]
 pub(crate) fn validate(
     py: Python<'_>,

@@ -1,5 +1,5 @@
-//! The native module of the Python package. It translates; what is translated is in the other crates. The package's Python files
-//! document what users see.
+//! The native module of the Python package. It only translates between Python and the other crates. The package's
+//! Python files document what users see.
 
 mod answer;
 mod error;

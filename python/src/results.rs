@@ -1,4 +1,4 @@
-//! What runs leave behind, as tables, text and pages.
+//! The results of runs, as tables, text and pages.
 
 use crate::error::{detached, input, raised};
 use crate::run::problems;
@@ -6,7 +6,7 @@ use crate::table::{Column, Table};
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::{Delays, Metrics, PathMetrics, RunResult, Status, TimeSpent};
 use pathweave_report::{Comparison, Difference, Estimate, Standing, csv, ranked, verdict};
-use pathweave_runner::{Plan, planned, write_pages};
+use pathweave_runner::{RunPlan, planned, write_pages};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ const FIRST: [&str; 3] = ["goodput_mbps", "aggregation_benefit", "completion_s"]
 pub(crate) struct RunSet {
     results: Vec<RunResult>,
     planned: usize,
-    plans: Vec<Plan>,
+    plans: Vec<RunPlan>,
     registry: Registry,
     against: Option<String>,
     why: Option<String>,
@@ -29,7 +29,7 @@ impl RunSet {
     pub(crate) fn new(
         results: Vec<RunResult>,
         planned: usize,
-        plans: Vec<Plan>,
+        plans: Vec<RunPlan>,
         registry: Registry,
         against: Option<String>,
         why: Option<String>,
@@ -48,7 +48,7 @@ impl RunSet {
         self.results.len()
     }
 
-    /// How many runs were planned.
+    /// Number of planned runs.
     #[getter]
     fn planned(&self) -> usize {
         self.planned
@@ -300,7 +300,7 @@ pub(crate) fn metrics(results: &[RunResult]) -> Vec<(String, Column)> {
     columns
 }
 
-/// What a metric is.
+/// The kind of a metric.
 enum Leaf {
     Whole,
     Number,
@@ -309,7 +309,7 @@ enum Leaf {
     ListOf(String),
 }
 
-/// Where a metric is.
+/// The position of a metric in a result.
 struct Path {
     keys: Vec<String>,
     kind: Leaf,
@@ -365,7 +365,7 @@ struct SeriesRows {
     value: Vec<Option<f64>>,
 }
 
-/// What a series is of.
+/// The object of a series.
 #[derive(Clone, Copy, Default)]
 struct Of<'a> {
     connection: Option<&'a str>,

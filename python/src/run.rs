@@ -7,7 +7,9 @@ use crate::scheduler::registry;
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;
 use pathweave_proto::parameter::Described;
-use pathweave_runner::{Failure, Outcome, Plan, Request, Source, TELLING, Watch, caught, execute, plans, simulate};
+use pathweave_runner::{
+    Failure, Request, RunOutcome, RunPlan, Source, TELLING, Watch, caught, execute, plans, simulate,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::num::NonZero;
@@ -15,10 +17,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often signals are looked at and progress is shown.
+/// Time between two checks for signals, at which progress is shown too.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How far runs are, and whether somebody wants to stop them.
+/// Progress of the runs, and whether to stop them.
 #[derive(Debug, Default)]
 pub(crate) struct Watcher {
     stop: AtomicBool,
@@ -75,7 +77,7 @@ pub(crate) fn watched<R: Send>(
     Ok((result.map_err(|fault| crate::error::internal(py, &fault))?, interrupted))
 }
 
-/// Makes all runs. The answer is what is finished, and the exception that stopped the rest.
+/// Makes all runs. Returns the finished ones, and the exception that stopped the others.
 #[pyfunction]
 #[pyo3(signature = (documents, *, schedulers, against, why, seeds, jobs, own, progress))]
 #[expect(clippy::too_many_arguments, reason = "Python's side names each of them")]
@@ -101,13 +103,13 @@ pub(crate) fn compare(
     }
     let (outcome, interrupted) =
         watched(py, progress.as_ref(), |watcher| execute(&plans, &registry, &simulate, jobs, watcher, None, None))?;
-    let Outcome { results, planned } = outcome.map_err(|failure| raised(py, &failure))?;
+    let RunOutcome { results, planned } = outcome.map_err(|failure| raised(py, &failure))?;
     let Request { against, why, .. } = request;
     Ok((RunSet::new(results, planned, plans, registry, against, why), interrupted))
 }
 
 /// A plan of this scheduler.
-pub(crate) fn one_scheduler(source: Source, scheduler: &str, registry: &Registry) -> Result<Plan, Failure> {
+pub(crate) fn one_scheduler(source: Source, scheduler: &str, registry: &Registry) -> Result<RunPlan, Failure> {
     let request = Request { schedulers: Some(scheduler.to_owned()), against: None, why: None, seeds: Vec::new() };
     let mut plans = plans(&request, [Ok(source)], registry)?;
     plans.pop().ok_or_else(|| Failure::Input("there is no scenario".into()))

@@ -24,7 +24,7 @@ impl Document {
         Ok(Document { source })
     }
 
-    /// From text; `folder` is where its traces are.
+    /// Reads a scenario from text. `folder` has its traces.
     #[staticmethod]
     #[pyo3(signature = (name, text, folder=None))]
     fn parse(py: Python<'_>, name: &str, text: &str, folder: Option<PathBuf>) -> PyResult<Self> {
@@ -52,12 +52,12 @@ impl Document {
         Ok(())
     }
 
-    /// Raises what is wrong with it.
+    /// Raises an exception if the scenario has a mistake.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         self.scenario(py).map(drop)
     }
 
-    /// Everything written out, defaults and overrides included.
+    /// The text of a scenario file with every setting, defaults and overrides included.
     fn to_toml(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.scenario(py)?.to_toml())
     }
@@ -67,12 +67,12 @@ impl Document {
         self.source.document.name().unwrap_or("").to_owned()
     }
 
-    /// What it was opened as.
+    /// The name with which the scenario was opened.
     fn argument(&self) -> &str {
         &self.source.argument
     }
 
-    /// Where its traces are.
+    /// The folder of its traces.
     fn folder(&self) -> Option<PathBuf> {
         self.source.folder.clone()
     }

@@ -6,13 +6,13 @@ use crate::scenario::Document;
 use crate::scheduler::registry;
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{Connection, Scenario, Workload};
-use pathweave_runner::{Plan, Run, simulate};
+use pathweave_runner::{Run, RunPlan, simulate};
 use pyo3::prelude::*;
 
 /// A scenario with a scheduler for its one connection, ready to run.
 #[pyclass(module = "pathweave._native", frozen)]
 pub(crate) struct Single {
-    plan: Plan,
+    plan: RunPlan,
     registry: Registry,
 }
 
@@ -42,7 +42,7 @@ impl Single {
         numbers.iter().map(|path| scenario.paths[*path].name.clone()).collect()
     }
 
-    /// When a run ends at the latest, s.
+    /// Latest end of a run, s.
     #[getter]
     fn duration_s(&self) -> f64 {
         self.scenario().duration.as_secs_f64()

@@ -1,4 +1,4 @@
-//! Plans of sweeps: their runs, and what becomes of their claims.
+//! Plans of sweeps, their runs, and the verdicts on their claims.
 
 use crate::error::{input, internal, raised};
 use crate::run::{Watcher, watched};
@@ -58,12 +58,12 @@ impl Plan {
         Ok(Plan { plan: plan.map_err(|failure| raised(py, &failure))?, registry })
     }
 
-    /// For another process.
+    /// The plan in a form that another process can unpack.
     fn pack(&self, py: Python<'_>) -> PyResult<String> {
         serde_json::to_string(self.plan.bundle()).map_err(|e| internal(py, &e.to_string()))
     }
 
-    /// Its name.
+    /// The plan's name.
     #[getter]
     fn name(&self) -> &str {
         &self.plan.sweep.plan.name

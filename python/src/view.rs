@@ -1,4 +1,4 @@
-//! What a scheduler in Python sees.
+//! The view of a scheduler in Python.
 
 use pathweave_proto::congestion::{LossKind, Phase};
 use pathweave_proto::scheduler::{
@@ -25,7 +25,7 @@ pub(crate) struct SubflowView(pub(crate) CoreSubflow);
 
 #[pymethods]
 impl SubflowView {
-    /// Its number, from 0 in the order in which subflows came up.
+    /// The subflow's number, from 0 in the order in which subflows came up.
     #[getter]
     fn id(&self) -> u8 {
         self.0.id.0
@@ -35,7 +35,7 @@ impl SubflowView {
     fn backup(&self) -> bool {
         self.0.backup
     }
-    /// Shows no sign of life: no new data should go there while another subflow lives.
+    /// Whether the subflow gives no answers: it should get no new data while another subflow works.
     #[getter]
     fn stale(&self) -> bool {
         self.0.stale
@@ -111,7 +111,7 @@ impl SubflowView {
     fn app_limited(&self) -> bool {
         self.0.window.app_limited
     }
-    /// Of congestion control: `slow-start`, `avoidance`, `recovery` or `loss` (after a timeout).
+    /// Phase of congestion control: `slow-start`, `avoidance`, `recovery` or `loss` (after a timeout).
     #[getter]
     fn phase(&self) -> &'static str {
         match self.0.window.phase {
@@ -146,7 +146,7 @@ impl SubflowView {
     fn cost(&self) -> f64 {
         self.0.path.cost
     }
-    /// Bytes left of the path's quota, where it has one.
+    /// Bytes left of the path's quota, if it has one.
     #[getter]
     fn quota_left_bytes(&self) -> Option<u64> {
         self.0.path.quota_left
@@ -163,7 +163,7 @@ impl SubflowView {
     }
 }
 
-/// A connection as a scheduler sees it: how it was when the scheduler was asked.
+/// The state of a connection at the time when its scheduler was asked.
 #[pyclass(module = "pathweave._native", frozen)]
 pub(crate) struct View {
     now: Instant,
@@ -188,14 +188,14 @@ pub(crate) struct View {
     /// Room between the highest assigned byte and the end of the send window, bytes.
     #[pyo3(get)]
     send_window_free_bytes: u64,
-    /// The end of the message that the first unassigned byte belongs to, where there are messages.
+    /// The end of the message that the first unassigned byte belongs to, if there are messages.
     #[pyo3(get)]
     message_end: Option<u64>,
     spans: Option<Vec<(u64, u64, Vec<u8>)>>,
 }
 
 impl View {
-    /// `spans`: with who carries what, which costs a copy of it.
+    /// Copies a view. With `spans`, the copy includes which subflows carry which data.
     pub(crate) fn of(view: &CoreView<'_>, spans: bool) -> Self {
         let copied = || {
             let all = view.queue.spans_from(view.first_unacked());
@@ -234,7 +234,8 @@ impl View {
     fn subflows(&self) -> Vec<SubflowView> {
         self.subflows.iter().cloned().map(SubflowView).collect()
     }
-    /// The subflows that a rule should choose from: those that live and are no backups; where there is none, those that live; else all.
+    /// The subflows that a rule should choose from: working ones that are not backups; if there are none, all working
+    /// ones; else all.
     #[getter]
     fn candidates(&self) -> Vec<SubflowView> {
         let all = self.subflows.iter().filter(|s| self.candidates.contains(s.id));
@@ -245,12 +246,12 @@ impl View {
     fn first_unacked(&self) -> u64 {
         self.first_unacked
     }
-    /// The end of what the application has written, a byte of the stream.
+    /// The end of the written data, a byte of the stream.
     #[getter]
     fn written_end(&self) -> u64 {
         self.written_end
     }
-    /// The end of what any subflow was given, a byte of the stream.
+    /// End of the highest range that was assigned to any subflow, a byte of the stream.
     #[getter]
     fn assigned_end(&self) -> u64 {
         self.assigned_end
@@ -275,7 +276,8 @@ impl View {
     fn send_window_end(&self) -> u64 {
         self.send_window_end
     }
-    /// What is assigned and not acknowledged: start, end and the subflows that carry it. Needs `sees_carried = True`.
+    /// Data that is assigned and not acknowledged: start, end and the subflows that carry it. Needs `sees_carried =
+    /// True`.
     #[getter]
     fn carried(&self) -> PyResult<Vec<(u64, u64, Vec<u8>)>> {
         let missing = "a scheduler that looks at `carried` must have the attribute `sees_carried = True`";
@@ -289,19 +291,19 @@ impl View {
 pub(crate) struct Event {
     /// What happened: `acked`, `lost`, `rtt-sample`, `window-blocked`, `window-unblocked`, `subflow-up`, `subflow-down`, `data-written` or `assigned`.
     kind: &'static str,
-    /// On which subflow, where it is of one.
+    /// The subflow of the event, if it has one.
     subflow: Option<u8>,
     /// Bytes of the stream, start and end: what was acknowledged, written or assigned.
     ranges: Vec<(u64, u64)>,
-    /// The data acknowledgement that came with it.
+    /// The data acknowledgement of the event.
     data_ack: Option<u64>,
     /// Whether the acknowledgement had a SACK block.
     has_sack: bool,
-    /// The round trip that was measured, ms.
+    /// The measured round trip, ms.
     rtt_ms: Option<f64>,
     /// How a loss was found: `fast-recovery` or `timeout`.
     loss: Option<&'static str>,
-    /// Which is full: `send-window` or `send-buffer`.
+    /// What is full: `send-window` or `send-buffer`.
     blocked_by: Option<&'static str>,
     /// The subflows that carry the first unacknowledged byte.
     holders: Vec<u8>,

@@ -1,7 +1,8 @@
-//! What each rule of the scheduler `weave` is worth: the arena with the whole rule, and with each of its parts left out.
+//! The worth of each rule of the scheduler `weave`: the arena with the whole rule, and with each of its parts left out.
 //!
-//! The program is built with `--cfg weave_ablations`, apart from all others. It runs the plans for tuning alone, with a part of
-//! their points: those for evaluation are no judges any more once somebody has looked at them. The figures are the arena's.
+//! The program is built with `--cfg weave_ablations`, apart from all others. It runs a part of the points of the tuning
+//! plans. Evaluation points are not used, because they count only until their results have been seen. The figures are
+//! the arena's.
 
 use crate::experiments::{entries, read};
 use crate::run::{cargo, root, run, target};
@@ -11,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Values of the parameter `without`, and what is left out.
+/// Values of the parameter `without`, and the rules that they leave out.
 const RULES: [(&str, &str); 11] = [
     ("ahead", "data ahead of the first unassigned byte"),
     ("cap", "the cap in flight"),
@@ -26,7 +27,7 @@ const RULES: [(&str, &str); 11] = [
     ("copies", "copies for estimates"),
 ];
 
-/// Runs each `every`th point and prints the table. Goes on where it was stopped.
+/// Runs each `every`th point and prints the table. Continues an interrupted run.
 ///
 /// # Errors
 /// If a command fails or a file cannot be written.
@@ -66,12 +67,13 @@ fn thin(to: &Path, every: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// A plan for tuning, its points, or a scenario that plans share. What needs recordings, which are not part of the project, is none.
+/// Whether a file is a tuning plan, its points, or a scenario that plans share. Plans that need recordings do not
+/// count, because recordings are not part of the project.
 fn is_for_tuning(name: &str) -> bool {
     name.starts_with('_') || name.contains("-tuning.") && !name.starts_with("recorded")
 }
 
-/// A plan that finds the scenarios of the papers' experiments from any folder.
+/// Rewrites a plan so that it finds the scenarios of the papers' experiments from any folder.
 fn at_root(plan: &str) -> String {
     plan.replace("from = \"../", &format!("from = \"{}/", root().display()))
 }
@@ -106,7 +108,7 @@ fn markdown(arena: &str) -> Result<String, String> {
 /// A table's cells by the names of their rows and columns.
 type Table = BTreeMap<(String, String), String>;
 
-/// A table of the arena's text. There are two blanks between columns.
+/// Reads a table from the arena's text. Its columns are separated by two blanks.
 fn table(arena: &str, title: &str) -> Result<Table, String> {
     let missing = || format!("the arena has no table {title:?}");
     let (_, after) = arena.split_once(&format!("\n{title}\n")).ok_or_else(missing)?;

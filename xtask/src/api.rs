@@ -1,6 +1,6 @@
-//! The public interface of each library as text, so that every change of it is seen in a difference of `docs/api/`.
+//! The public interface of each library as text, so that every change shows as a difference in `docs/api/`.
 //!
-//! It is what `cargo public-api` lists: one line for each public item, without the traits that the compiler derives by itself.
+//! It is the output of `cargo public-api`: one line for each public item, without the traits that the compiler derives.
 
 use crate::run::{cargo, root, run, target};
 use public_api::Builder;
@@ -22,7 +22,7 @@ const LIBRARIES: [&str; 12] = [
     "pathweave-tun",
     "pathweave",
 ];
-/// How many changed lines of a library are shown.
+/// Most changed lines of a library that are shown.
 const SHOWN: usize = 20;
 
 /// Compares the interfaces with the committed ones.
@@ -74,7 +74,7 @@ fn interface(library: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// What was added and removed, at most [`SHOWN`] lines of it.
+/// Added and removed lines, at most [`SHOWN`].
 fn difference(library: &str, committed: &str, now: &str) -> String {
     let (before, after): (BTreeSet<_>, BTreeSet<_>) = (committed.lines().collect(), now.lines().collect());
     let gone = before.difference(&after).map(|line| format!("  - {line}\n"));
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn of_many_changes_the_first_are_shown() {
         let now: String = (0..25).map(|i| format!("pub fn f{i:02}\n")).collect();
-        let told = difference("x", "", &now);
-        assert!(told.ends_with("  + pub fn f19\n  ... and 5 more\n"), "{told}");
+        let message = difference("x", "", &now);
+        assert!(message.ends_with("  + pub fn f19\n  ... and 5 more\n"), "{message}");
     }
 }

@@ -30,8 +30,14 @@ pub(crate) enum Chore {
     },
     /// Compare the public interface of each library with docs/api/
     Api(Bless),
-    /// Check that no file has over 500 lines, and that no two rooms of a crate need each other
+    /// Check that no file has over 500 lines, and that no two rooms or files of a crate need each other
     Rooms,
+    /// Check that each dependency is used, and is allowed by deny.toml (needs cargo-machete and cargo-deny)
+    Supply {
+        /// Use the copy of the advisories that cargo-deny keeps
+        #[arg(long)]
+        offline: bool,
+    },
     /// Compare the digests of fixed runs with tools/digests/digests.txt
     Digests(Bless),
     /// Compare some of Linux's measurements with the engine; the differences must be as small as in validation/guard.txt
@@ -132,6 +138,8 @@ pub(crate) enum Chore {
     Wasm,
     /// Open a report page in headless Chromium, light and dark, wide and narrow, and press its export buttons
     Page { file: PathBuf },
+    /// Build the playground into target/playground/; compare its digests with the command's, and use it in headless Chromium
+    Playground,
     /// Write the tables of specs/
     Specs,
     /// Write docs/results/, docs/schedulers/ and the table and picture in the README
@@ -146,6 +154,9 @@ pub(crate) enum Chore {
         /// Make small runs; no effect above 10 % may have another sign than in docs/reproduction/tables
         #[arg(long, conflicts_with = "from_tables")]
         quick: bool,
+        /// Make a drawn sample of the tables again, of as many seconds of processor time; they must be the same
+        #[arg(long, value_name = "SECONDS", conflicts_with_all = ["from_tables", "quick"])]
+        check: Option<f64>,
     },
     /// Check the Python package: wheel, lints, types, tests, notebooks, examples
     Python {

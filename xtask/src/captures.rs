@@ -1,4 +1,5 @@
-//! Lets tshark read captures of all built-in scenarios. It must find nothing malformed and no error, and follow the data sequence.
+//! Lets tshark read captures of all built-in scenarios. tshark must find nothing malformed and no error, and follow the
+//! data sequence.
 
 use crate::results::SCENARIOS;
 use crate::run::{capture, program, target};
@@ -8,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 const SCHEDULERS: [&str; 2] = ["minrtt", "linux"];
-/// How much of each scenario is captured.
+/// Captured time of each scenario.
 const DURATION: &str = "1s";
 /// The port of each scenario's first connection. There may be plain TCP connections beside it.
 const FIRST_CONNECTION: &str = "tcp.port == 5001";
@@ -17,7 +18,7 @@ const SEVERITY_ERROR: u32 = 0x0080_0000;
 /// Checksum states of Wireshark.
 const BAD: &str = "0";
 const GOOD: &str = "1";
-/// A capture with less acknowledged data than this does not show a transfer, bytes.
+/// Least acknowledged data of a capture that shows a transfer, bytes.
 const LEAST_DATA: u64 = 100_000;
 
 /// The fields that tshark prints for each packet, in this order.
@@ -61,7 +62,7 @@ pub(crate) fn check() -> Result<(), String> {
     Ok(())
 }
 
-/// What tshark says of each packet, a line each.
+/// tshark's output, a line for each packet.
 fn read(file: &Path) -> Result<String, String> {
     let mut tshark = program("tshark", "-n -T fields -E separator=; -E occurrence=a");
     for preference in ["ip.check_checksum", "tcp.check_checksum", "mptcp.analyze_mptcp", "mptcp.analyze_mappings"] {
@@ -75,7 +76,7 @@ fn read(file: &Path) -> Result<String, String> {
     String::from_utf8(lines).map_err(|e| e.to_string())
 }
 
-/// Looks for what is wrong in tshark's lines, and returns what it counted.
+/// Checks tshark's lines, and the counts from them.
 fn judge(lines: &str) -> Result<(), String> {
     let mut sent: Vec<(u64, u64)> = Vec::new();
     let mut acknowledged = 0;

@@ -1,8 +1,9 @@
-//! What a decision of each scheduler costs: instructions counted by Callgrind, which must stay below a limit, and microseconds measured by criterion.
+//! The cost of a decision of each scheduler: instructions, counted by Callgrind and limited, and microseconds, measured
+//! by criterion.
 //!
-//! Only the scheduler is counted: Callgrind collects inside the two functions of `crates/algorithms/benches/world` that
-//! call it, to decide and to be told of what happened. The mean is of both; the costliest decision is that of the first
-//! alone. The numbers are the same in every run of one build.
+//! Only the scheduler is counted. Callgrind collects inside the two functions of `crates/algorithms/benches/world` that
+//! ask it for a decision and report events to it. The mean is over both. The maximum is of decisions alone. The numbers
+//! are the same in every run of one build.
 
 use crate::run::{benchmark, capture, cargo, in_parallel, root, run, target};
 use std::collections::BTreeMap;
@@ -19,17 +20,17 @@ const CHECKED_DECISIONS: &str = "1000";
 const DECISIONS_A_MEASUREMENT: f64 = 2000.0;
 const TABLE: &str = "docs/decisions.txt";
 
-/// The connections of `crates/algorithms/benches/world`, and what the table calls them.
+/// The connections of `crates/algorithms/benches/world`, and their names in the table.
 const CONNECTIONS: [(&str, &str); 3] = [("2", "2 subflows"), ("2-apart", "2, RTT 1:100"), ("8", "8 subflows")];
 
-/// Instructions of a decision: the mean, including the events since the decision before, and the most, without events.
+/// Instructions of a decision: the mean, including the events since the last decision, and the maximum, without events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cost {
     mean: f64,
     most: u64,
 }
 
-/// By scheduler, in the registry's order: what a decision costs by connection.
+/// The cost of a decision by connection, for each scheduler in the registry's order.
 type Counts = Vec<(String, BTreeMap<String, Cost>)>;
 
 /// Counts, and checks two subflows against the limit and the names against the table.
@@ -116,12 +117,12 @@ fn callgrind(program: &Path, work: [&str; 3], options: &[&str]) -> Result<(Vec<u
     command.args(["--tool=callgrind", "--collect-atstart=no", "--dump-line=no"]).args(options);
     command.arg(format!("--callgrind-out-file={}", profile.display())).arg(program).args(work);
     let output = command.output().map_err(|e| format!("valgrind: {e}"))?;
-    let told = || String::from_utf8_lossy(&output.stderr).into_owned();
-    let text = std::fs::read(&profile).map_err(|e| format!("{}: {e}\n{}", profile.display(), told()))?;
+    let errors = || String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = std::fs::read(&profile).map_err(|e| format!("{}: {e}\n{}", profile.display(), errors()))?;
     let _ = std::fs::remove_file(&profile);
     let text = String::from_utf8_lossy(&text);
     let parts = text.lines().filter_map(|l| l.strip_prefix("summary: ")?.trim().parse().ok()).collect();
-    Ok((parts, String::from_utf8_lossy(&output.stdout).trim().parse().map_err(|e| format!("{e}: {}", told()))?))
+    Ok((parts, String::from_utf8_lossy(&output.stdout).trim().parse().map_err(|e| format!("{e}: {}", errors()))?))
 }
 
 /// Microseconds of a decision by scheduler and connection, as criterion left them.

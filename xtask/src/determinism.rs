@@ -21,7 +21,7 @@ const FOR_WASM: [&str; 7] = [
 ];
 const MODULE: &str = "wasm32-unknown-unknown/release/pathweave_digests.wasm";
 
-/// Builds what promises it for WebAssembly, and the module that computes digests.
+/// Builds the crates that promise it for WebAssembly, and the module that computes digests.
 ///
 /// # Errors
 /// If it does not build.
@@ -69,7 +69,7 @@ fn compare_digests(wasm: bool) -> Result<(), String> {
     digests::judge(&String::from_utf8_lossy(&release))
 }
 
-/// What `pathweave compare` writes.
+/// Checks the lines of JSON that `pathweave compare` writes.
 fn json_lines() -> Result<(), String> {
     let folder = target().join("determinism");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;

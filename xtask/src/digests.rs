@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 const FILE: &str = "tools/digests/digests.txt";
-/// The most changed runs that are listed; the others are only counted.
+/// Most changed runs that are listed; the others are only counted.
 const SHOWN: usize = 10;
 
 /// Computes the digests and compares them with the committed ones. The program must have been built.
@@ -53,7 +53,7 @@ fn by_run(text: &str) -> BTreeMap<&str, &str> {
     text.lines().filter_map(|line| line.match_indices(' ').nth_back(1).map(|(i, _)| line.split_at(i))).collect()
 }
 
-/// The number of runs if all digests are equal, otherwise a list of what changed.
+/// The number of runs if all digests are equal, otherwise a list of the changes.
 fn compare(committed: &str, now: &str) -> Result<usize, String> {
     let (before, after) = (by_run(committed), by_run(now));
     let mut changed = Vec::new();
@@ -92,20 +92,20 @@ mod tests {
     #[test]
     fn what_changed_is_named() {
         let after = "wlan cp 1 Completed aa\nwlan cp linux-host 1 Stalled bb\nwlan new 1 Completed cc\n";
-        let told = compare(BEFORE, after).expect_err("one changed and one is new");
-        assert!(told.starts_with("2 of 3 runs"), "{told}");
+        let message = compare(BEFORE, after).expect_err("one changed and one is new");
+        assert!(message.starts_with("2 of 3 runs"), "{message}");
         assert!(
-            told.contains("wlan cp linux-host 1: was Completed bb, is Stalled bb\nwlan new 1: is not in"),
-            "{told}"
+            message.contains("wlan cp linux-host 1: was Completed bb, is Stalled bb\nwlan new 1: is not in"),
+            "{message}"
         );
-        let told = compare(after, BEFORE).expect_err("one is gone");
-        assert!(told.contains("wlan new 1: is not run"), "{told}");
+        let message = compare(after, BEFORE).expect_err("one is gone");
+        assert!(message.contains("wlan new 1: is not run"), "{message}");
     }
 
     #[test]
     fn of_many_changes_the_first_are_named() {
         let lines = |digest: &str| (0..15).map(|i| format!("s{i:02} cp 1 Completed {digest}\n")).collect::<String>();
-        let told = compare(&lines("aa"), &lines("bb")).expect_err("all changed");
-        assert!(told.contains("\ns09 cp 1: was Completed aa, is Completed bb\n... and 5 more\n"), "{told}");
+        let message = compare(&lines("aa"), &lines("bb")).expect_err("all changed");
+        assert!(message.contains("\ns09 cp 1: was Completed aa, is Completed bb\n... and 5 more\n"), "{message}");
     }
 }

@@ -6,33 +6,34 @@ use crate::setup;
 use std::fmt::Write as _;
 use std::fs;
 
-/// What is promised of the rate, as a part of it, and of the median round trip, ms.
+/// Promised accuracy of the rate, as a fraction, and of the median round trip, ms.
 const RATE_LIMIT: f64 = 0.01;
 const ROUND_TRIP_LIMIT_MS: f64 = 0.5;
-/// The same on a machine that also does other work, as one that checks changes does.
+/// The same for the round trip on a machine that also does other work, as during checks.
 const ROUND_TRIP_LIMIT_UNDER_LOAD_MS: f64 = 1.0;
-/// A frame of TCP on the link, and its data, bytes: an IP packet of 1500 with timestamps, behind the Ethernet header that links count.
+/// Bytes of a TCP frame on the link, and of its data: an IP packet of 1500 with timestamps, behind the Ethernet header
+/// that links count.
 const FRAME_BYTES: f64 = 1514.0;
 const DATA_BYTES: f64 = 1448.0;
 /// A frame of ping, bytes.
 const ECHO_BYTES: f64 = 98.0;
 /// The paths: Mbit/s, and delay one way, ms.
 const PATHS: [(f64, f64); 6] = [(1.0, 75.0), (5.0, 40.0), (10.0, 10.0), (20.0, 5.0), (50.0, 25.0), (100.0, 10.0)];
-/// Of those, the ones that are quick to measure.
+/// The paths that are quick to measure.
 const QUICK: [(f64, f64); 2] = [PATHS[1], PATHS[3]];
-/// Where the table is in the documentation.
+/// The document with the table.
 const PAGE: &str = "docs/emulate.md";
 const START: &str = "<!-- written by `cargo xtask emulation` -->\n";
 const END: &str = "<!-- end of what it writes -->";
 
-/// What was found on a path.
+/// The measurements of a path.
 struct Measured {
-    /// Of what was promised, Mbit/s and ms.
+    /// Promised rate and round trip, Mbit/s and ms.
     rate: f64,
     round_trip_ms: f64,
     /// The rate of whole frames, from the data that iperf3's server sent, Mbit/s.
     measured_rate: f64,
-    /// In order.
+    /// Round trips, sorted.
     round_trips_ms: Vec<f64>,
     late: f64,
 }
@@ -63,10 +64,10 @@ impl Measured {
     }
 }
 
-/// Two paths for a few seconds: rate and round trip must be as promised.
+/// Measures two paths for a few seconds and checks that rate and round trip are as promised.
 ///
 /// # Errors
-/// What is not.
+/// Each value that is not as promised.
 pub(crate) fn check() -> Result<(), String> {
     setup::install(&setup::EMULATION)?;
     for path in QUICK {
@@ -104,7 +105,7 @@ pub(crate) fn measure_all(rates: &[&str]) -> Result<(), String> {
     if wrong == 0 { Ok(()) } else { Err(format!("{wrong} paths were less accurate than promised")) }
 }
 
-/// Puts the row into the table, whose other rows stay as they are, and says on which machine.
+/// Replaces the row in the table, and the line about the machine. Other rows stay.
 fn write_row(measured: &Measured) -> Result<(), String> {
     let text = fs::read_to_string(root().join(PAGE)).map_err(|e| format!("{PAGE}: {e}"))?;
     let missing = || format!("{PAGE}: there is no {START}");
@@ -134,7 +135,7 @@ fn write_row(measured: &Measured) -> Result<(), String> {
     put(PAGE, format!("{before}{START}{table}{END}{after}").as_bytes())
 }
 
-/// One path, for so many seconds, of which the first ones do not count.
+/// Measures one path for this many seconds, of which the first `start` do not count.
 fn measure((rate, delay_ms): (f64, f64), seconds: usize, start: usize) -> Result<Measured, String> {
     let folder = target().join("emulation");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;

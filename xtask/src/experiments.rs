@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// What the smoke test reproduces.
+/// The experiments that the smoke test reproduces.
 const SMOKE: [&str; 3] = ["cp/fig5", "dpsaf/fig12", "rems/table8"];
 /// The plan that is killed, resumed and split: 90 short runs.
 const PLAN: &str = r#"
@@ -29,15 +29,15 @@ set = { "connection.receive_buffer" = "{}KB" }
 title = "Goodput over the buffer"
 x = "buffer"
 "#;
-/// The sweep is killed after this many lines.
+/// Lines after which the sweep is killed.
 const LINES: usize = 20;
-/// How long it may take to write them, in hundredths of a second.
+/// Longest time until these lines are written, in hundredths of a second.
 const PATIENCE: u32 = 6000;
 
-/// Some experiments with claims and figures; a sweep that is killed and goes on; shards; the page.
+/// Makes some experiments with claims and figures, a sweep that is killed and continued, shards, and the page.
 ///
 /// # Errors
-/// What does not hold.
+/// The first thing that does not hold.
 pub(crate) fn smoke() -> Result<(), String> {
     let folder = target().join("experiments");
     let _ = fs::remove_dir_all(&folder);
@@ -80,7 +80,7 @@ fn sweep(plan: &Path, out: &Path, more: &[&str]) -> Result<(), String> {
     run(command.current_dir(root()))
 }
 
-/// Starts a sweep and ends it without warning when some of its runs are there.
+/// Starts a sweep and kills it when some of its runs are done.
 fn kill(plan: &Path, out: &Path) -> Result<(), String> {
     let mut command = pathweave();
     command.arg("sweep").arg(plan).args(["--jobs", "1", "--out"]).arg(out).current_dir(root());

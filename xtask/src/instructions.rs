@@ -1,9 +1,9 @@
-//! The instructions that hot paths take, counted by Callgrind and compared with committed baselines.
+//! Instructions of hot paths, counted by Callgrind and compared with committed baselines.
 //!
-//! `PROGRAM NAME COUNT` does the work NAME to the extent of COUNT and prints first how often it was done; without
-//! arguments it prints the names. Callgrind counts it twice, with different counts; the difference is what one time
-//! costs, without start and warm-up. Such a number is the same in every run of one build; it depends on the compiler,
-//! which `rust-toolchain.toml` pins, and hardly on the machine.
+//! `PROGRAM NAME COUNT` does the work NAME about COUNT times and first prints the exact number; without arguments it
+//! prints the names. Callgrind counts it twice with different counts, and the difference gives the cost of one time,
+//! without start and warm-up. Such a number is the same in every run of one build. It depends on the compiler, which
+//! `rust-toolchain.toml` pins, and hardly on the machine.
 
 use crate::results;
 use crate::run::{benchmark, capture, in_parallel, root, target};
@@ -20,19 +20,19 @@ const PROGRAMS: &[Program] = &[
         rise: 0.02,
     },
     Program { name: "pathweave-benches", built: Built::Benchmark("hostile"), counts: [500, 1_500], rise: 0.10 },
-    // COUNT is simulated seconds; what is counted is data segments.
+    // COUNT is a number of simulated seconds. The instructions are those of a data segment.
     Program { name: "simulator", built: Built::Release, counts: [1, 3], rise: 0.02 },
 ];
 
-/// A hostile segment takes at most so many times the instructions of a clean one of its kind.
+/// Most instructions of a hostile segment, in multiples of a clean one of its kind.
 const HOSTILE: f64 = 5.0;
 
 struct Program {
-    /// What stands before the names of its works in the baselines.
+    /// The first word of its lines in the baselines, before the name of a work.
     name: &'static str,
     built: Built,
     counts: [u64; 2],
-    /// Counting more instructions than the baseline by this share is a regression.
+    /// Relative rise over the baseline that counts as a regression.
     rise: f64,
 }
 
@@ -60,7 +60,7 @@ struct Count {
     rise: f64,
 }
 
-/// Each work of each program, as `program work`.
+/// The counts by work, named `program work`.
 type Counts = BTreeMap<String, Count>;
 /// The committed instructions of each work.
 type Baseline = BTreeMap<String, f64>;
@@ -109,7 +109,7 @@ fn parse(text: &str) -> Result<Baseline, String> {
         .collect()
 }
 
-/// A table for people, and what is wrong.
+/// A table for people, and the list of faults.
 fn compare(baseline: &Baseline, counts: &Counts) -> (String, Vec<String>) {
     let (mut table, mut wrong) = (String::new(), Vec::new());
     for (name, &Count { instructions: now, rise: allowed }) in counts {
@@ -131,7 +131,7 @@ fn compare(baseline: &Baseline, counts: &Counts) -> (String, Vec<String>) {
     (table, wrong)
 }
 
-/// What `PROGRAM hostile-KIND-HOW` takes beyond its share of `PROGRAM clean-KIND`.
+/// Each `PROGRAM hostile-KIND-HOW` that takes more than [`HOSTILE`] times `PROGRAM clean-KIND`.
 fn too_hostile(counts: &Counts) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, hostile) in counts {
@@ -170,7 +170,7 @@ fn count() -> Result<Counts, String> {
     Ok(counts)
 }
 
-/// How often the work was done, and the instructions of the whole program.
+/// The number of times that the work was done, and the instructions of the whole program.
 fn callgrind(executable: &Path, work: &str, count: u64) -> Result<(u64, u64), String> {
     let log = target().join(format!("callgrind-{work}.log"));
     let _ = std::fs::remove_file(&log);

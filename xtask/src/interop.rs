@@ -1,8 +1,8 @@
 //! The engine with real packets against the kernel's Multipath TCP, in a network namespace of its own.
 //!
-//! The namespace has no name: it is gone with the last process in it, whatever ends that. Inside, each row of a covering array
-//! is one connection that carries data both ways at once; its hashes must be equal, it must be closed cleanly, nothing may fall
-//! back to plain TCP, and the kernel may have counted nothing wrong.
+//! The namespace has no name, so it is gone with the last process in it, however that ends. Inside, each row of a
+//! covering array is one connection that carries data both ways at once. Its hashes must be equal, it must be closed
+//! cleanly, it must not fall back to plain TCP, and the kernel must have counted no error.
 
 mod captures;
 mod covering;
@@ -29,25 +29,26 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use trial::Trial;
 
-/// Says that this process is inside of the namespace.
+/// Argument that tells this process that it is inside of the namespace.
 const INSIDE: &str = "interop-inside";
 
-/// So many rows over emulated links run at the same time: their links are slow, and so the processors have time for all of them.
+/// Rows over emulated links that run at the same time. Their links are slow, so the processors have time for all of
+/// them.
 const AT_A_TIME: usize = 8;
 
-/// What `timeout` says where it had to end the command.
+/// Status of `timeout` if it had to end the command.
 const TIMED_OUT: i32 = 124;
-/// The quick rows take two minutes, all of them and the deadlines of one sender a quarter of an hour. What takes so much longer hangs, and is
-/// ended, seconds.
+/// Seconds after which a run has hung and is ended. The quick rows take two minutes; all rows, or the deadlines of one
+/// sender, a quarter of an hour.
 const QUICK_LIMIT: u32 = 600;
 const LIMIT: u32 = 3600;
-/// A server whose client is done may take so long to end.
+/// Longest time that a server may take to end after its client.
 const SERVER_END: Duration = Duration::from_secs(30);
 
-/// Runs the rows in a new namespace; where that is not possible, says so and does nothing.
+/// Runs the rows in a new namespace. If that is not possible, says so and does nothing.
 ///
 /// # Errors
-/// What did not hold.
+/// Each check that failed.
 pub(crate) fn check(quick: bool, counts: &mut Counts) -> Result<(), String> {
     if let Some(reason) = missing() {
         println!("SKIPPED: {reason}");
@@ -62,7 +63,7 @@ pub(crate) fn check(quick: bool, counts: &mut Counts) -> Result<(), String> {
     Ok(())
 }
 
-/// Why nothing can be done here.
+/// The reason why nothing can be done here, if there is one.
 pub(crate) fn missing() -> Option<String> {
     if !cfg!(target_os = "linux") {
         return Some("the kernel's Multipath TCP and TUN devices are Linux's".into());
@@ -77,10 +78,11 @@ pub(crate) fn missing() -> Option<String> {
     (enabled.trim().is_empty()).then(|| "this kernel has no Multipath TCP".into())
 }
 
-/// Whether two paths carry what their rates add up to, for one sender: a scheduler's name, or `kernel`. For a quiet machine.
+/// Checks that two paths carry the sum of their rates, for one sender: a scheduler's name, or `kernel`. For a quiet
+/// machine.
 ///
 /// # Errors
-/// If it is not so.
+/// If they carry less.
 pub(crate) fn deadline(sender: &str) -> Result<(), String> {
     if let Some(reason) = missing() {
         println!("SKIPPED: {reason}");
@@ -108,18 +110,19 @@ fn in_namespace(arguments: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Puts the devices of this network namespace into `/sys`, as `ip netns exec` does; the mount is that of the namespace alone.
+/// Mounts `/sys` with the devices of this network namespace, as `ip netns exec` does. The mount is visible in the
+/// namespace alone.
 ///
 /// # Errors
-/// Where it cannot be mounted.
+/// If it cannot be mounted.
 pub(crate) fn show_devices() -> Result<(), String> {
     run(&mut program("mount", "-t sysfs sysfs /sys"))
 }
 
-/// What is done inside of the namespace.
+/// The part of the command that runs inside of the namespace.
 ///
 /// # Errors
-/// How many rows failed; why is printed.
+/// The number of failed rows; the reasons are printed.
 pub(crate) fn inside(arguments: &[&str]) -> Result<(), String> {
     let quick = arguments.contains(&"--quick");
     let part = match arguments {
@@ -136,10 +139,10 @@ pub(crate) fn inside(arguments: &[&str]) -> Result<(), String> {
     if failed == 0 { captures::check(quick) } else { Err(format!("{failed} rows failed")) }
 }
 
-/// Which part it belongs to, its number there, and what it is.
+/// A trial, with the name of its part and its number there.
 type Numbered = (&'static str, usize, Box<dyn OverLinks>);
 
-/// All that is tried over emulated links, what lasts longest first.
+/// All trials over emulated links, the longest first.
 fn trials(quick: bool) -> Result<Vec<Numbered>, String> {
     fn numbered(part: &'static str, all: impl IntoIterator<Item = impl OverLinks + 'static>) -> Vec<Numbered> {
         let boxed = |(i, one)| (part, i + 1, Box::new(one) as Box<dyn OverLinks>);
@@ -154,7 +157,7 @@ fn trials(quick: bool) -> Result<Vec<Numbered>, String> {
     Ok(all)
 }
 
-/// Rows between the engine and this namespace's kernel, one after the other. Gives how many failed.
+/// Runs rows between the engine and this namespace's kernel, one after the other. Returns the number of failures.
 fn direct(quick: bool) -> Result<usize, String> {
     let kernel = Kernel::set_up()?;
     let rows = rows::all(quick)?;
@@ -169,15 +172,15 @@ fn direct(quick: bool) -> Result<usize, String> {
     Ok(tally.failed())
 }
 
-/// Something that is tried over emulated links.
+/// A trial over emulated links.
 trait OverLinks: Display + Sync {
-    /// What runs where; `name` is its folder's.
+    /// The programs of both sides. `name` is the name of the trial's folder.
     fn trial(&self, name: String) -> Trial;
-    /// Runs it, and says what is not as it should be.
+    /// Runs the trial and returns what is wrong.
     fn run(&self, trial: &Trial) -> Result<(), String>;
 }
 
-/// All of these, several at a time. Gives how many failed.
+/// Runs all of these, several at a time. Returns the number of failures.
 fn over_links(all: &[Numbered]) -> usize {
     let tally = Mutex::new(Tally::new("trials over links", all.len()));
     in_parallel_on(AT_A_TIME, all, |(part, i, one)| {
@@ -187,7 +190,7 @@ fn over_links(all: &[Numbered]) -> usize {
     tally.into_inner().unwrap_or_else(PoisonError::into_inner).failed()
 }
 
-/// Tells of each row, and counts those that failed.
+/// Prints each row, and counts failures.
 struct Tally {
     what: &'static str,
     rows: usize,
@@ -216,7 +219,7 @@ impl Tally {
     }
 }
 
-/// A program that is ended with this.
+/// A program that ends when this is dropped.
 struct Running(Child);
 
 impl Running {

@@ -16,6 +16,7 @@ mod new_scheduler;
 mod packetdrill;
 mod page;
 mod peers;
+mod playground;
 mod python;
 mod reproduction;
 mod results;
@@ -25,6 +26,7 @@ mod schedulers;
 mod setup;
 mod specs;
 mod steps;
+mod supply;
 mod three_ways;
 mod throughput;
 mod transients;
@@ -56,6 +58,9 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         }
         Chore::Rooms => {
             steps.step("rooms", |_| rooms::check());
+        }
+        Chore::Supply { offline } => {
+            steps.step("supply", |_| supply::check(offline));
         }
         Chore::Digests(Bless { bless }) => {
             steps.step("digests", |_| {
@@ -162,6 +167,14 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         Chore::Wasm => {
             steps.step("wasm32", |_| determinism::build_wasm());
         }
+        Chore::Playground => {
+            let tools = [setup::NODE, setup::CHROMIUM];
+            let ready = steps.step("what the playground needs", |_| setup::install_all(&tools, true));
+            if ready && steps.step("playground", |_| playground::build()) {
+                steps.step("playground: digests beside the command's", |_| playground::compare_digests());
+                steps.step("playground in a browser", |_| playground::open());
+            }
+        }
         Chore::Page { file } => {
             steps.step("page", |_| page::check(&file));
         }
@@ -175,7 +188,10 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         Chore::Transients => {
             steps.step("transients", |_| transients::write());
         }
-        Chore::Reproduction { from_tables, quick } => {
+        Chore::Reproduction { check: Some(seconds), .. } => {
+            steps.step("reproduction", |_| reproduction::check(seconds));
+        }
+        Chore::Reproduction { from_tables, quick, check: None } => {
             steps.step("reproduction", |_| match (from_tables, quick) {
                 (true, _) => reproduction::write(),
                 (_, true) => reproduction::quick(),
@@ -204,12 +220,12 @@ fn borrowed(list: &[String]) -> Vec<&str> {
     list.iter().map(String::as_str).collect()
 }
 
-/// Installs what counting instructions needs.
+/// Installs valgrind, which counts the instructions.
 fn install_valgrind(steps: &mut Steps) -> bool {
     steps.step("what the check needs", |_| setup::install(&[setup::VALGRIND]))
 }
 
-/// What all checks need beside Rust.
+/// All tools that the checks need beside Rust.
 fn tools() -> Vec<Tool> {
     let mut tools = vec![setup::NODE, setup::VALGRIND, setup::TSHARK, setup::CHROMIUM];
     if interop::missing().is_none() {
@@ -231,7 +247,9 @@ fn faults(arguments: &[impl AsRef<OsStr>]) -> Result<(), String> {
     run(Command::new(target().join("release/faults")).current_dir(root()).args(arguments))
 }
 
-/// All checks take about half an hour on two processors. A check that runs for so much longer hangs.
+/// Processor time of the tables that all checks make again.
+const SECONDS_OF_TABLES: f64 = 20.0;
+/// Time after which the checks have hung. All checks take about half an hour on two processors.
 const TEST_LIMIT: Duration = Duration::from_secs(70 * 60);
 
 /// Runs every check of the project, even if some fail.
@@ -277,6 +295,7 @@ fn test(steps: &mut Steps, no_install: bool) {
     }
     steps.step("captures", |_| captures::check());
     steps.step("experiments", |_| experiments::smoke());
+    steps.step("tables of experiments", |_| reproduction::check(SECONDS_OF_TABLES));
     steps.step("Python package", |_| python::check());
     steps.step("transients", |_| transients::check());
     steps.step("gates", |_| gates("--seeds 10"));

@@ -1,5 +1,5 @@
-//! What `pathweave new-scheduler` writes: it builds without a network, its tests pass, and `compare` knows the scheduler. With a
-//! git revision instead of a checkout it compiles too.
+//! Checks the crate that `pathweave new-scheduler` writes: it builds without a network, its tests pass, and `compare`
+//! knows the scheduler. It also compiles with a git revision instead of a checkout.
 
 use crate::results;
 use crate::run::{capture, cargo, count_tests, root, run, target};
@@ -30,8 +30,8 @@ pub(crate) fn check(counts: &mut Counts) -> Result<(), String> {
     }
 }
 
-/// With the last commit of this repository, Cargo finds all that the crate needs in a clone. It is not compiled again: only where
-/// Pathweave comes from differs.
+/// Checks that Cargo finds all that the crate needs in a clone of the last commit of this repository. The crate is not
+/// compiled again, because only the source of Pathweave differs.
 fn from_git() -> Result<(), String> {
     let (folder, clone) = (target().join("new-scheduler-git"), target().join("new-scheduler-clone"));
     for old in [&folder, &clone] {
@@ -54,7 +54,7 @@ fn inside(folder: &Path, arguments: &str) -> Command {
     command
 }
 
-/// The toolchain that the repository pins, which outside of it is not chosen by itself.
+/// The toolchain that the repository pins. Outside of the repository, it has to be named.
 fn toolchain() -> String {
     let text = std::fs::read_to_string(root().join("rust-toolchain.toml")).unwrap_or_default();
     let channel = text.lines().find_map(|line| line.strip_prefix("channel = "));

@@ -1,8 +1,9 @@
-//! The scripts of packetdrill's Multipath TCP fork against the engine, which packetdrill loads as a library.
+//! Runs the scripts of packetdrill's Multipath TCP fork against the engine, which packetdrill loads as a library.
 //!
-//! The checkout belongs to others and is not part of this repository. It is copied to `target/packetdrill/` and changed there: it is built
-//! without `-Werror`, its hashes come from OpenSSL and not from the kernel, and what scripts change in a kernel is written into a file
-//! that the library reads (`interop/packetdrill/src/settings.rs`), so that nothing of this machine changes.
+//! The checkout is not part of this repository. It is copied to `target/packetdrill/` and changed there: it is built
+//! without `-Werror`, its hashes come from OpenSSL instead of the kernel, and the kernel settings that scripts make are
+//! written into a file that the library reads (`interop/packetdrill/src/settings.rs`). So nothing on this machine
+//! changes.
 
 use crate::run::{capture, cargo, in_parallel, program, root, run, target};
 use crate::setup;
@@ -16,31 +17,32 @@ use std::process::{Command, Stdio};
 /// Scripts that cannot pass, each with its reason.
 const EXCEPTIONS: &str = "interop/packetdrill/exceptions.txt";
 
-/// What stands before the name of a script that only the fork's older version is an exception of.
+/// Prefix of a script that is an exception only in the fork's older version.
 const FORK: &str = "fork:";
 
 /// The folders of scripts.
 const FAMILIES: [&str; 2] = ["mptcp", "tcp"];
 
-/// Scripts for what the engine does not have by design.
+/// Scripts for features that the engine does not have by design.
 const LEFT_OUT: [&str; 2] = ["tcp/fastopen/", "tcp/zerocopy/"];
 
-/// Programs that change a kernel: in their place their arguments are written down.
+/// Programs that change a kernel. They are replaced by programs that write down their arguments.
 const RECORDED: [&str; 3] = ["sysctl", "ip", "tc"];
 
-/// How packetdrill sends a file, and how through the library: what can be read of it is written.
+/// packetdrill's code for sending a file, and its replacement for the library, which reads the file and writes its
+/// data.
 const SENDS_FILE: &str = "result = sendfile(live_outfd, live_infd, &live_offset, count);";
 const SENDS_FILE_HERE: &str = "char *data = malloc(count > 0 ? count : 1);\n\tresult = pread(live_infd, data, count, live_offset);\n\t\
                                if (result > 0)\n\t\tresult = state->so_instance->ifc.write(\n\t\t\t\
                                state->so_instance->ifc.userdata, live_outfd, data, result);\n\tfree(data);";
 
-/// How a script looks for its listener.
+/// A script's search for its listener, and its replacement.
 const IN_KERNEL_TABLE: &str = "grep \" 0A \" /proc/net/tcp /proc/net/tcp6 | grep \":1F90\"";
 
 /// Builds a checkout, runs its scripts and says which passed.
 ///
 /// # Errors
-/// Where it cannot be built, where a script fails that is no exception, and where an exception passes.
+/// If it cannot be built, if a script fails that is not an exception, or if an exception passes.
 pub(crate) fn check(checkout: &Path, only: Option<&str>, counts: &mut Counts) -> Result<(), String> {
     setup::install(&setup::PACKETDRILL)?;
     let copy = prepare(checkout)?;
@@ -141,10 +143,10 @@ fn prepare(checkout: &Path) -> Result<PathBuf, String> {
         write_program(&copy.join(format!("gtests/net/{family}/common/set_sysctls.py")), text)?;
     }
     for script in find(&copy.join("gtests/net"))? {
-        // What would set values back that were never changed.
+        // Commands that would restore values that were never changed.
         edit(&script, |text| {
             let text = text.replace("/tmp/sysctl_restore_${PPID}.sh", "true");
-            // What looks for a socket of this machine's kernel.
+            // Commands that look for a socket of this machine's kernel.
             let text = text.replace(IN_KERNEL_TABLE, "true");
             text.lines().map(|line| announcement_alone(line) + "\n").collect()
         })?;
@@ -153,7 +155,7 @@ fn prepare(checkout: &Path) -> Result<PathBuf, String> {
     edit(&source.join("Makefile.common"), |text| {
         text.replace("-Werror", "").replace("mptcp_utils.o", "mptcp_utils.o hash_openssl.o")
     })?;
-    // What asks the kernel of this machine about a socket asks the library.
+    // Commands that ask this machine's kernel about a socket ask the library instead.
     edit(&source.join("code.c"), |text| {
         let asks = "state->so_instance->ifc.getsockopt(state->so_instance->ifc.userdata, fd";
         let text = text.replace("getsockopt(fd, level, opt_name", &format!("{asks}, level, opt_name"));
@@ -181,8 +183,8 @@ fn built(source: &Path) -> Result<(), String> {
     capture(Command::new("make").arg("packetdrill").current_dir(source)).map(drop)
 }
 
-/// Scripts of 2021 expect a data sequence signal beside an ADD_ADDR on an acknowledgement. Kernels send the option alone since Linux 5.13, and so
-/// do we.
+/// Removes the data sequence signal that scripts of 2021 expect beside an ADD_ADDR on an acknowledgement. Kernels since
+/// Linux 5.13, and the engine, send the option alone.
 fn announcement_alone(line: &str) -> String {
     let direction = line.trim_start_matches(|c: char| c.is_ascii_digit() || "+. \t".contains(c));
     match line.split_once(", dss ") {

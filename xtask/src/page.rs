@@ -1,7 +1,7 @@
 //! Opens a report page in a headless browser and checks that it draws everything, reports no error and loads nothing.
 //!
-//! The page itself reports on its root element what it drew (see `pathweave-report`'s page); here it is opened light and dark, wide
-//! and narrow, and a picture of each is left in `target/page/` to look at.
+//! The page reports its drawings on its root element (see `pathweave-report`'s page). It is opened light and dark, wide
+//! and narrow, and a picture of each is left in `target/page/`.
 
 use crate::setup::CHROMIUM;
 use std::fs::{self, File};
@@ -13,16 +13,17 @@ use std::time::Duration;
 const WIDTHS: [(&str, u32); 2] = [("wide", 1400), ("narrow", 400)];
 /// Chromium's `preferredColorScheme`.
 const SCHEMES: [(&str, u32); 2] = [("dark", 0), ("light", 1)];
-/// How long the browser may take to open the page once, in tenths of a second.
+/// Longest time for opening the page once, in tenths of a second.
 const PATIENCE: u32 = 900;
-/// The greatest height of a picture; higher pages are cut off.
+/// Greatest height of a picture. Higher pages are cut off.
 const HIGHEST: u32 = 16_000;
 
-/// Opens the page in headless Chromium, which is installed if it is missing, and checks that nothing is on its console, no plot is empty
-/// and nothing is loaded from outside: light and dark, wide and narrow. Leaves `target/page/NAME-{light,dark}-{wide,narrow}.png`, NAME the file's.
+/// Opens the page in headless Chromium, light and dark, wide and narrow, and installs Chromium if it is missing. Checks
+/// that the console is empty, no plot is empty and nothing is loaded from outside. Leaves
+/// `target/page/NAME-{light,dark}-{wide,narrow}.png`, where NAME is the file's name.
 ///
 /// # Errors
-/// What is wrong with the page, or why it cannot be opened.
+/// A fault of the page, or the reason why it cannot be opened.
 pub(crate) fn check(html: &Path) -> Result<(), String> {
     let html = html.canonicalize().map_err(|e| format!("{}: {e}", html.display()))?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/page");
@@ -43,10 +44,10 @@ pub(crate) fn check(html: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A picture of the top of a page, on a light background.
+/// Takes a picture of the top of a page, on a light background.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is none.
 pub(crate) fn picture(html: &Path, name: &str, width: u32, height: u32) -> Result<PathBuf, String> {
     let html = html.canonicalize().map_err(|e| format!("{}: {e}", html.display()))?;
     let folder = html.parent().map(Path::to_path_buf).unwrap_or_default();
@@ -56,17 +57,17 @@ pub(crate) fn picture(html: &Path, name: &str, width: u32, height: u32) -> Resul
 /// The frame that the page is shown in. When the page is ready, it presses each of its export buttons.
 const FRAME: &str = include_str!("frame.html");
 
-/// What a page reports about itself.
+/// The page's report about itself.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     plots: u32,
     values: u32,
     height: u32,
-    /// Files that its buttons saved.
+    /// Number of files that its buttons saved.
     saved: u32,
 }
 
-/// Looks for faults in what the browser showed and logged.
+/// Checks the browser's output and log.
 fn judge(dom: &str, log: &str, width: u32) -> Result<Seen, String> {
     let console: Vec<&str> = log.lines().filter(|l| l.contains(":CONSOLE")).collect();
     if !console.is_empty() {

@@ -1,7 +1,7 @@
-//! The same work in ns-3 and here, in turn, on this machine.
+//! Runs the same work in ns-3 and here, in turn, on this machine.
 //!
 //! Both report data segments delivered and the processor seconds of the run itself: ns-3 by getrusage, ours from
-//! /proc/self/stat, which has the same numbers in hundredths. The rounds alternate, so that what else runs on the machine
+//! /proc/self/stat, which has the same numbers in hundredths. The rounds alternate, so that other work on the machine
 //! slows both.
 
 use crate::results::put;
@@ -11,7 +11,7 @@ use crate::setup;
 /// Rounds, and simulated seconds of each run.
 const ROUNDS: usize = 3;
 const SECONDS: &str = "100";
-/// How often ours is repeated within a round: the clock ticks in hundredths.
+/// Number of repetitions of our run in a round, because its clock ticks in hundredths.
 const REPEATED: &str = "3";
 
 const LIBRARIES: &str = "core internet network point-to-point applications traffic-control";

@@ -1,13 +1,13 @@
-//! The Python package: its wheel, its tests, its notebooks, and that users can install it.
+//! The Python package: its wheel, its tests, its notebooks, and its installation.
 
 use crate::results;
 use crate::run::{cargo, root, run, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The largest wheel.
+/// Size limit of the wheel.
 const LARGEST_WHEEL_BYTES: u64 = 15_000_000;
-/// What the checks install.
+/// The packages that the checks install.
 const REQUIREMENTS: &str = "python/requirements.txt";
 
 /// Builds the wheel, installs it into an environment of its own and tests it there. Without Python 3.11 or later it
@@ -53,7 +53,7 @@ pub(crate) fn measure(measurements: &[&str]) -> Result<(), String> {
     run(program.args(measurements))
 }
 
-/// The first of the usual names that is new enough.
+/// The first of the usual names of an interpreter that is new enough.
 fn interpreter() -> Option<&'static str> {
     let check = "import sys, venv; sys.exit(sys.version_info < (3, 11))";
     ["python3", "python3.14", "python3.13", "python3.12", "python3.11"]
@@ -61,11 +61,11 @@ fn interpreter() -> Option<&'static str> {
         .find(|name| Command::new(name).args(["-c", check]).output().is_ok_and(|output| output.status.success()))
 }
 
-/// A virtual environment with what the checks need.
+/// A virtual environment with the packages that the checks need.
 struct Environment(PathBuf);
 
 impl Environment {
-    /// As `python/requirements.txt` says; one that is there already is used again.
+    /// Makes the environment by `python/requirements.txt`. An existing one is used again.
     fn new(python: &str) -> Result<Self, String> {
         let folder = target().join("python-checks");
         let environment = Environment(folder.clone());
@@ -141,7 +141,7 @@ fn lint(environment: &Environment) -> Result<(), String> {
     run(&mut clippy)
 }
 
-/// The wheel in an environment without anything else, and without Cargo in reach: the README's example works there.
+/// Installs the wheel in an environment without anything else and without Cargo, and runs the README's example.
 fn clean_install(python: &str, wheel: &Path) -> Result<(), String> {
     let folder = target().join("python-clean");
     run(Command::new(python).args(["-m", "venv", "--clear"]).arg(&folder))?;

@@ -1,4 +1,4 @@
-//! The results that are committed: each built-in scenario's table, and the README's.
+//! The committed results: each built-in scenario's table, and the README's.
 
 use crate::page;
 use crate::run::{capture, cargo, root, run, target};
@@ -21,7 +21,7 @@ pub(crate) fn pathweave() -> Command {
     Command::new(target().join("release/pathweave"))
 }
 
-/// What a command prints, without blanks at the ends of lines.
+/// The output of a command, without blanks at the ends of lines.
 ///
 /// # Errors
 /// If it fails.
@@ -31,8 +31,8 @@ pub(crate) fn text(command: &mut Command) -> Result<String, String> {
     Ok(text.lines().map(|line| format!("{}\n", line.trim_end())).collect())
 }
 
-/// Builds every program that the checks run in release: the command, the digests, the gates, the faults, the counted simulator and the
-/// proxy. Cargo would build the crates that they share again for each of them alone.
+/// Builds every program that the checks run in release: the command, the digests, the gates, the faults, the counted
+/// simulator and the proxy. They are built together, because Cargo would otherwise build shared crates again for each.
 ///
 /// # Errors
 /// If one does not build.
@@ -42,7 +42,7 @@ pub(crate) fn build() -> Result<(), String> {
     run(&mut cargo(&format!("build --release {} --bins --example proxy --features pathweave/tun", packages.concat())))
 }
 
-/// What `pathweave compare` says, and the page that it writes.
+/// The output of `pathweave compare`, and the page that it writes.
 ///
 /// # Errors
 /// If it fails.
@@ -57,7 +57,7 @@ pub(crate) fn first_command() -> Result<(String, PathBuf), String> {
     Ok((text, page))
 }
 
-/// The page of a scheduler's decisions; its waits and a full send window are on it.
+/// Makes the page of a scheduler's decisions, with waits and a full send window on it.
 ///
 /// # Errors
 /// If it fails.
@@ -70,7 +70,7 @@ pub(crate) fn explain_page() -> Result<PathBuf, String> {
     Ok(page)
 }
 
-/// Where the output of the first command is in the README.
+/// The beginning of the first command's output in the README.
 const README_START: &str = "```console\n$ cargo run --release -- compare\n";
 const README_END: &str = "```\n";
 
@@ -86,10 +86,10 @@ fn readme() -> Result<String, String> {
     fs::read_to_string(root().join("README.md")).map_err(|e| format!("README.md: {e}"))
 }
 
-/// Whether the README shows what the first command says.
+/// Checks that the README shows the first command's output.
 ///
 /// # Errors
-/// If it does not.
+/// If it shows something else.
 pub(crate) fn check_readme(text: &str) -> Result<(), String> {
     if split_readme(&readme()?)?.1 == text {
         return Ok(());
@@ -99,7 +99,7 @@ pub(crate) fn check_readme(text: &str) -> Result<(), String> {
         .into())
 }
 
-/// Updates all of them.
+/// Updates all committed results.
 ///
 /// # Errors
 /// If a run or a file fails.
@@ -139,7 +139,7 @@ pub(crate) fn put(name: &str, bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Goodput by receive buffer: a line for each, a column for each scheduler and for plain TCP on each path.
+/// Goodput by receive buffer: a line for each buffer, a column for each scheduler and for plain TCP on each path.
 fn buffers(scenario: &str) -> Result<String, String> {
     let command = |buffer: &str| {
         format!(

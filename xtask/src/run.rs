@@ -33,7 +33,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
-/// Where Cargo puts what it builds: this program is in its folder `debug`.
+/// Cargo's target folder. This program is in its folder `debug`.
 pub(crate) fn target() -> PathBuf {
     let program = std::env::current_exe().ok();
     let target = program.as_deref().and_then(Path::parent).and_then(Path::parent);
@@ -83,12 +83,13 @@ pub(crate) fn capture(command: &mut Command) -> Result<Vec<u8>, String> {
     Err(format!("{text}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim_end()))
 }
 
-/// Does the work for each item on as many threads as there are processors, and returns the answers in the order of the items.
+/// Calls `work` for each item on as many threads as there are processors, and returns the answers in the order of the
+/// items.
 pub(crate) fn in_parallel<T: Sync, A: Send>(items: &[T], work: impl Fn(&T) -> A + Sync) -> Vec<A> {
     in_parallel_on(available_parallelism().map_or(1, usize::from), items, work)
 }
 
-/// As [`in_parallel`], on so many threads.
+/// Like [`in_parallel`], on this many threads.
 pub(crate) fn in_parallel_on<T: Sync, A: Send>(threads: usize, items: &[T], work: impl Fn(&T) -> A + Sync) -> Vec<A> {
     let next = AtomicUsize::new(0);
     let answers = Mutex::new(Vec::new());

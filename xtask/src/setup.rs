@@ -6,11 +6,11 @@ use std::process::Command;
 
 const WASM: &str = "wasm32-unknown-unknown";
 
-/// One of Debian's packages, and how to see whether what is needed of it is there.
+/// A Debian package, and a way to see whether it is installed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tool {
     package: &'static str,
-    /// Names of the program; one of them is enough. None for a library, for which dpkg is asked.
+    /// Names of the program, one of which is enough. Empty for a library, about which dpkg is asked.
     programs: &'static [&'static str],
 }
 
@@ -25,9 +25,9 @@ pub(crate) const CHROMIUM: Tool =
     tool("chromium", &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]);
 pub(crate) const NFT: Tool = tool("nftables", &["nft"]);
 pub(crate) const ETHTOOL: Tool = tool("ethtool", &["ethtool"]);
-/// Measure emulated paths.
+/// Tools that measure emulated paths.
 pub(crate) const EMULATION: [Tool; 2] = [tool("iputils-ping", &["ping"]), tool("iperf3", &["iperf3"])];
-/// Make the kernel's connections and read captures of them.
+/// Tools that make the kernel's connections and read captures of them.
 pub(crate) const INTEROP: [Tool; 6] = [
     tool("curl", &["curl"]),
     tool("wget", &["wget"]),
@@ -36,7 +36,7 @@ pub(crate) const INTEROP: [Tool; 6] = [
     tool("python3", &["python3"]),
     TSHARK,
 ];
-/// Build packetdrill.
+/// Tools that build packetdrill.
 pub(crate) const PACKETDRILL: [Tool; 6] = [
     tool("gcc", &["gcc"]),
     tool("make", &["make"]),
@@ -49,7 +49,7 @@ pub(crate) const PACKETDRILL: [Tool; 6] = [
 pub(crate) const NS3: [Tool; 2] = [tool("g++", &["g++"]), tool("libns3-dev", &[])];
 
 impl Tool {
-    /// The program's path, by the first of its names that `PATH` knows.
+    /// The program's path, by the first of its names that is in `PATH`.
     pub(crate) fn find(&self) -> Option<PathBuf> {
         let folders: Vec<_> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
         self.programs.iter().flat_map(|name| folders.iter().map(move |f| f.join(name))).find(|path| path.is_file())
@@ -62,7 +62,7 @@ impl Tool {
         }
     }
 
-    /// The program's path. The package is installed if there is no such program.
+    /// The program's path. Installs the package if there is no such program.
     ///
     /// # Errors
     /// If it cannot be installed.
@@ -72,10 +72,10 @@ impl Tool {
     }
 }
 
-/// Rust's components, the target wasm32-unknown-unknown, and `tools`. Says first what is missing.
+/// Installs Rust's components, the target wasm32-unknown-unknown, and `tools`. First prints what is missing.
 ///
 /// # Errors
-/// What is missing, if it cannot be installed or `may_install` is false.
+/// The missing parts, if they cannot be installed or `may_install` is false.
 pub(crate) fn install_all(tools: &[Tool], may_install: bool) -> Result<(), String> {
     let components = [("rustfmt", "fmt"), ("clippy", "clippy")].map(|(component, command)| {
         let there = works(&mut cargo(&format!("{command} --version")));
@@ -110,7 +110,7 @@ fn missing(tools: &[Tool]) -> Vec<&'static str> {
     packages
 }
 
-/// Installs the packages of those tools that are missing.
+/// Installs the packages of missing tools.
 ///
 /// # Errors
 /// If they cannot be installed.

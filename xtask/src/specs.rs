@@ -1,6 +1,7 @@
-//! The requirements of the RFCs: where the code obeys them, which tests check that, and the tests of each kind of bad input.
+//! Writes the tables of the RFCs' requirements with the code that obeys them and its tests, and of the tests for each
+//! kind of bad input.
 //!
-//! They are read from comments of this form above the code that obeys:
+//! They are read from comments of this form above the code:
 //!
 //! ```text
 //! //= RFC 8684 §3.1: "a short sentence of it,
@@ -17,7 +18,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Rows of the table of bad input, and what each is.
+/// Rows of the table of bad input.
 const ROWS: [&str; 36] = [
     "option length 0, 1 or past the header",
     "unknown subtype",
@@ -65,14 +66,14 @@ const LABELS: [(&str, usize); 4] = [("MUST", 69), ("SHLD", 31), ("REC", 1), ("MA
 struct Requirement {
     rfc: u32,
     section: Section,
-    /// The RFC's own names of it (`MUST-13`), where it has some.
+    /// The RFC's labels of it (`MUST-13`), if there are any.
     labels: String,
     quote: String,
     place: String,
     tests: Vec<String>,
 }
 
-/// A section's number, in the order of numbers.
+/// The number of a section. Sections are ordered by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Section(Vec<u32>);
 
@@ -86,7 +87,7 @@ impl std::fmt::Display for Section {
 /// Writes the tables.
 ///
 /// # Errors
-/// A comment that is not in the form, a test that is not there, a file that cannot be written.
+/// A comment that does not have the form, a test that does not exist, or a file that cannot be written.
 pub(crate) fn write() -> Result<(), String> {
     for (name, text) in tables()? {
         fs::write(root().join("specs").join(name), text).map_err(|e| format!("specs/{name}: {e}"))?;
@@ -94,10 +95,10 @@ pub(crate) fn write() -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the tables are up to date with the code.
+/// Checks that the tables are up to date with the code.
 ///
 /// # Errors
-/// If one is out of date, or nothing tests a row of bad input.
+/// If one is out of date, or if a row of bad input has no test.
 pub(crate) fn check() -> Result<(), String> {
     for (name, text) in tables()? {
         let there = fs::read_to_string(root().join("specs").join(name)).unwrap_or_default();
@@ -183,7 +184,7 @@ fn read_requirements(file: &str, text: &str) -> Result<Vec<Requirement>, String>
     Ok(out)
 }
 
-/// The item that the comment in this line stands above, with other comments and attributes between.
+/// The item below the comment in this line, behind other comments and attributes.
 fn following(text: &str, line: usize) -> Option<&str> {
     let mut after = text.lines().skip(line).map(str::trim);
     after.find(|l| !l.starts_with("//") && !l.starts_with("#[")).and_then(item)
@@ -197,14 +198,14 @@ fn spec(text: &str) -> Option<(u32, Section, String)> {
     Some((rfc.parse().ok()?, Section(section?), labels.strip_suffix(')')?.to_owned()))
 }
 
-/// The labels of RFC 9293 that no row names.
+/// The labels of RFC 9293 that no row has.
 fn unnamed(named: &str) -> Vec<String> {
     let named: BTreeSet<&str> = named.split(", ").collect();
     let all = LABELS.iter().flat_map(|(kind, most)| (1..=*most).map(move |n| format!("{kind}-{n}")));
     all.filter(|label| !named.contains(label.as_str())).collect()
 }
 
-/// Names of tests as `file::name`, and which rows of bad input each is for.
+/// Reads the names of tests as `file::name`, and the rows of bad input that each covers.
 fn read_tests(file: &str, text: &str, tests: &mut BTreeSet<String>, rows: &mut BTreeMap<usize, Vec<String>>) {
     let stem = Path::new(file).file_stem().and_then(|s| s.to_str()).unwrap_or("");
     let folder = Path::new(file).parent().and_then(Path::file_name).and_then(|s| s.to_str()).unwrap_or("");

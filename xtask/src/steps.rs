@@ -1,21 +1,21 @@
 //! Runs checks one after the other, with a headline, a time and a summary.
 //!
-//! There are two times: wall-clock time, and processor time of this program and everything that it started and waited for. The
-//! second hardly depends on what else runs on the machine.
+//! There are two times: wall-clock time, and processor time of this program and its children. The second hardly depends
+//! on other work on the machine.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// How many tests ran.
+/// Numbers of tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Passed.
+    /// Passed tests.
     pub(crate) passed: u64,
-    /// Failed.
+    /// Failed tests.
     pub(crate) failed: u64,
 }
 
-/// The checks that are done.
+/// The completed checks.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     done: Vec<Done>,
@@ -26,13 +26,13 @@ pub(crate) struct Steps {
 struct Done {
     name: String,
     wall: Duration,
-    /// `None` if the system does not report it.
+    /// Processor time; `None` if the system does not report it.
     processors: Option<Duration>,
     result: Result<(), String>,
 }
 
 impl Done {
-    /// Seconds on the wall and of the processors, in columns.
+    /// Seconds of wall-clock and processor time, in columns.
     fn times(&self) -> String {
         times(self.wall, self.processors)
     }
@@ -95,8 +95,8 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Processor time of this program and everything that it started and waited for, from `/proc/self/stat`.
-fn processor_time() -> Option<Duration> {
+/// Processor time of this program and its children that have ended, from `/proc/self/stat`.
+pub(crate) fn processor_time() -> Option<Duration> {
     processor_time_in(&std::fs::read_to_string("/proc/self/stat").ok()?)
 }
 

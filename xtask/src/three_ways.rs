@@ -1,4 +1,5 @@
-//! The same paths three ways: in the simulator, from our engine over emulated paths to a kernel, and from kernel to kernel.
+//! The same paths three ways: in the simulator, from the engine over emulated paths to a kernel, and from kernel to
+//! kernel.
 
 use crate::results::{build, pathweave, put};
 use crate::run::{capture, root, target};
@@ -7,15 +8,16 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A built-in scenario whose paths are taken.
+/// A built-in scenario with the paths to use.
 struct Point {
     name: &'static str,
-    /// The controller, which kernel and engine both have.
+    /// The congestion controller, which both kernel and engine have.
     congestion: &'static str,
     /// The window that the receiver offers at the start and at most, KiB: the scenario's own.
     window_kib: (u64, u64),
     plan: Plan,
-    /// Emulated runs at the same time: they need little of the processors, and the column of late packets says whether it was too much.
+    /// Number of emulated runs at the same time. They need little processor time; the column of late packets shows
+    /// whether it was too much.
     at_once: usize,
 }
 
@@ -28,17 +30,17 @@ const POINTS: [Point; 4] = [
     Point { name: "wifi-lte", congestion: "cubic", window_kib: (512, 512), plan: FULL, at_once: 3 },
 ];
 const SCHEDULERS: [&str; 4] = ["minrtt", "blest", "linux", "weave"];
-/// How much of its receive memory Linux offers as a window (docs/validation.md).
+/// Fraction of its receive memory that Linux offers as a window (docs/validation.md).
 const WINDOW_OF_MEMORY: (u64, u64) = (152, 256);
-/// A rate over the emulator that is further from the simulated one fails the quick check: this is no measure of accuracy, but
-/// a path that is not used or a connection that stalls is beyond it.
+/// Largest ratio between emulated and simulated rate in the quick check. It does not measure accuracy, but an unused
+/// path or a stalled connection exceeds it.
 const QUICK_FACTOR: f64 = 1.5;
 const PAGE: &str = "docs/three-ways.md";
 const START: &str = "<!-- written by `cargo xtask three-ways` -->\n";
 const END: &str = "<!-- end of what it writes -->";
 const HEAD: &str = "| paths | scheduler | simulated | engine to kernel | kernel to kernel | window, KiB | late packets |\n\
                     |---|---|---|---|---|---|---|\n";
-/// What all three have in common: the settings of a Linux host with the send buffer that Linux has by default.
+/// Settings that all three ways share: those of a Linux host, with Linux's default send buffer.
 pub(crate) const LINUX_HOST: [(&str, &str); 7] = [
     ("host", "linux"),
     ("failure_detection", "linux"),
@@ -50,7 +52,7 @@ pub(crate) const LINUX_HOST: [(&str, &str); 7] = [
 ];
 const SEND_MEMORY: &str = "4096 16384 4194304";
 
-/// How long and how often.
+/// Length and number of the runs.
 #[derive(Clone, Copy)]
 struct Plan {
     seeds: u64,
@@ -63,7 +65,7 @@ const LONG: Plan = Plan { seeds: 3, omit: 0, seconds: 60 };
 const FULL: Plan = Plan { seeds: 3, omit: 5, seconds: 20 };
 const QUICK: Plan = Plan { seeds: 1, omit: 2, seconds: 6 };
 
-/// Who sends over emulated paths.
+/// The sender over emulated paths.
 #[derive(Clone, Copy, PartialEq)]
 enum Sender {
     Engine(&'static str),
@@ -78,16 +80,17 @@ struct Run<'a> {
     plan: Plan,
 }
 
-/// What was measured of one emulated run.
+/// The measurements of one emulated run.
 struct Measured {
     mbps: f64,
-    /// The largest window that the receiving kernel offered; the kernel as sender does not tell.
+    /// The largest window that the receiving kernel offered. `None` if the kernel is the sender, which does not report
+    /// it.
     window_bytes: Option<f64>,
-    /// Part of the packets that left the emulator over 0.5 ms late.
+    /// Fraction of packets that left the emulator over 0.5 ms late.
     late: f64,
 }
 
-/// Measures the points of these names, or all, and writes their rows.
+/// Measures the points with these names, or all, and writes their rows.
 ///
 /// # Errors
 /// If there is no such point, a run fails or something cannot be written.
@@ -118,10 +121,10 @@ pub(crate) fn write(names: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// One point for a few seconds: every emulated rate is near the simulated one.
+/// Runs one point for a few seconds and checks that every emulated rate is near the simulated one.
 ///
 /// # Errors
-/// What is not.
+/// Each rate that is not.
 pub(crate) fn check() -> Result<(), String> {
     build()?;
     let point = &POINTS[3];
@@ -143,7 +146,7 @@ struct Row {
     scheduler: &'static str,
     simulated: Vec<f64>,
     engine: Vec<Measured>,
-    /// Of the kernel's own scheduler only.
+    /// Runs of the kernel as sender, which has only its own scheduler.
     kernel: Vec<Measured>,
 }
 
@@ -291,7 +294,7 @@ fn mean(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / rates.len() as f64
 }
 
-/// The mean, and the least and the most.
+/// The mean, the minimum and the maximum, as text.
 fn spread(rates: &[f64]) -> String {
     if rates.is_empty() {
         return "–".into();

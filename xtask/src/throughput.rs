@@ -1,4 +1,5 @@
-//! How fast the engine is with real packets, beside the kernel's Multipath TCP in the same run: the table of docs/performance.md.
+//! The speed of the engine with real packets against that of the kernel's Multipath TCP in the same run: the table of
+//! docs/performance.md.
 
 use crate::interop::show_devices;
 use crate::results::{build, put};
@@ -11,17 +12,17 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Says that this process is inside of the namespace.
+/// Argument that tells this process that it is inside of the namespace.
 const INSIDE: &str = "throughput-inside";
 const ROUNDS: usize = 3;
 /// Seconds that do not count, and those that do.
 const TIMES: &str = "--omit 1 --time 4";
-/// What goes back and forth for the latency.
+/// The messages that measure the latency.
 const PINGS: &str = "--ping 64 --count 20000";
 const PAGE: &str = "docs/performance.md";
 const START: &str = "<!-- written by `cargo xtask throughput` -->\n";
 const END: &str = "<!-- end of what it writes -->";
-/// The controller of every sender: a kernel's default is its system's.
+/// The controller of every sender. Otherwise a kernel would use its system's default.
 const CONGESTION: &str = "--congestion cubic";
 /// The kernel's connection over veth, and the engine's to a kernel.
 const OVER_VETH: &str = "--client 10.1.0.2 --kernel";
@@ -29,12 +30,12 @@ const OVER_TUN: &str = "--client 10.3.0.1 --path 10.3.0.2@10.3.0.1 --path 10.4.0
 /// A second endpoint beside it, with addresses and devices of its own.
 const BESIDE: &str = "--client 10.5.0.1 --path 10.5.0.2@10.5.0.1 --path 10.6.0.2@10.6.0.1 --device px";
 
-/// A transfer, and which part of the kernel's rate it must have.
+/// A transfer, with the least fraction of the kernel's rate that it must reach.
 struct Case {
     title: &'static str,
     offload: bool,
     options: &'static str,
-    /// Nothing for the kernel's own.
+    /// The least fraction; `None` for the kernel's own transfer.
     least_ratio: Option<f64>,
 }
 
@@ -47,19 +48,20 @@ const CASES: [Case; 6] = [
     Case { title: "kernel to engine, TUN", offload: false, options: "--reverse", least_ratio: Some(1.3) },
 ];
 
-/// Gbit/s, and Gbit in a second of processor time, of everything that runs.
+/// Gbit/s, and Gbit per second of processor time of all programs.
 #[derive(Clone, Copy, Default)]
 struct Rate {
     wall: f64,
     processor: f64,
-    /// The second path's part of what both veth pairs carried; nothing over TUN.
+    /// Fraction of the bytes on the second veth pair; `None` over TUN.
     second: Option<f64>,
 }
 
-/// The path that carried less has at least such a part of the kernel's connection, or it is no reference for two subflows.
+/// Least fraction of the kernel's connection on the path that carried less. Otherwise it is no reference for two
+/// subflows.
 const LEAST_PART: f64 = 0.2;
 
-/// Builds the command and measures in a network namespace of its own. `profile` is Cargo's.
+/// Builds the command with Cargo's profile `profile` and measures in a network namespace of its own.
 ///
 /// # Errors
 /// If something cannot be measured or written, or a ratio is missed.
@@ -75,7 +77,7 @@ pub(crate) fn measure(profile: &str) -> Result<(), String> {
     run(&mut command)
 }
 
-/// All rounds, inside of the namespace.
+/// Makes all rounds, inside of the namespace.
 ///
 /// # Errors
 /// As for [`measure`].
@@ -171,7 +173,7 @@ fn table(profile: &str, rates: &[Vec<Rate>], round_trips: &[f64; 2]) -> (String,
     (table, missed)
 }
 
-/// What two endpoints carry at once, each on a thread of its own, beside what one does.
+/// Table of the rates of two endpoints at once, each on a thread of its own, beside that of one.
 fn table_of_two(rates: &[Vec<Rate>], pairs: &[Vec<f64>]) -> String {
     let mut table = String::from(
         "\n| two endpoints at once, a connection each | offload | Gbit/s of both | of one endpoint's |\n|---|---|---|---|\n",
@@ -235,7 +237,7 @@ fn number(value: &Value) -> Result<f64, String> {
     value.as_f64().ok_or("the client reports no rate".into())
 }
 
-/// What has left over each veth pair so far, bytes.
+/// Bytes sent over each veth pair so far.
 fn sent_bytes() -> Result<[f64; 2], String> {
     let text = fs::read_to_string("/proc/net/dev").map_err(|e| format!("/proc/net/dev: {e}"))?;
     // Eight fields of what was received come before it.
@@ -279,20 +281,20 @@ fn server(command: &mut Command) -> Result<Child, String> {
     if let Some(output) = child.stdout.take() {
         let mut output = BufReader::new(output);
         output.read_line(&mut line).map_err(|e| e.to_string())?;
-        // It goes on to write a line a client.
+        // The server keeps writing a line for each client.
         std::thread::spawn(move || output.lines().for_each(drop));
     }
     if line.is_empty() { Err("the server does not start".into()) } else { Ok(child) }
 }
 
-/// The network namespace at the other end of the veth pairs: that of a process that does nothing else.
+/// The network namespace at the other end of the veth pairs, held by a process that does nothing else.
 struct Peer(Child);
 
 /// Two veth pairs to a second namespace, and Multipath TCP over them.
 fn set_up() -> Result<Peer, String> {
     let child = program("unshare", "--net sleep infinity").spawn().map_err(|e| format!("unshare: {e}"))?;
     let peer = Peer(child);
-    // It is in its namespace once that is another one.
+    // The process is in its namespace once that differs from ours.
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
     let id = peer.0.id().to_string();
     for _ in 0..500 {
@@ -328,8 +330,8 @@ impl Peer {
         program("nsenter", &format!("--net=/proc/{}/ns/net --", self.0.id()))
     }
 
-    /// Switches super-segments and unfinished checksums of both pairs, at both ends. Receivers of veth do not join segments by
-    /// themselves, and are faster so.
+    /// Switches super-segments and unfinished checksums of both pairs, at both ends. Receive offload of veth stays off,
+    /// because receivers are faster without it.
     fn set_offload(&self, on: bool) -> Result<(), String> {
         let on = if on { "on" } else { "off" };
         for device in ["va", "vb"] {

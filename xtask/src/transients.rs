@@ -8,7 +8,8 @@ use crate::results::{SCENARIOS, build, pathweave, put, text};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Which scenarios, how many seeds, which schedulers, and the 0.995 quantile of Student's distribution for that many seeds.
+/// The scenarios, the number of seeds, the schedulers, and the 0.995 quantile of Student's distribution for that many
+/// seeds.
 struct Extent {
     scenarios: &'static [&'static str],
     seeds: usize,
@@ -30,7 +31,8 @@ const LONG: &str = "--set duration=120s --set measure_from=10s";
 /// Goodput in Mbit/s of each row, seed by seed.
 type Goodput = BTreeMap<String, Vec<f64>>;
 
-/// A pair of rows, and the mean differences of the first to the second after the short and the long time, Mbit/s.
+/// A pair of rows that changes places, with the mean differences of the first to the second after the short and the
+/// long time, Mbit/s.
 #[derive(Debug, PartialEq)]
 struct Turn {
     rows: [String; 2],
@@ -47,7 +49,7 @@ pub(crate) fn check() -> Result<(), String> {
     if found.1 == 0 { Ok(()) } else { Err(format!("{} pairs of schedulers change places:\n{}", found.1, found.0)) }
 }
 
-/// Checks all schedulers and writes what is found.
+/// Checks all schedulers and writes the result.
 ///
 /// # Errors
 /// If a run or the file fails.
@@ -55,7 +57,7 @@ pub(crate) fn write() -> Result<(), String> {
     put("docs/results/transients.txt", report(&FULL)?.0.as_bytes())
 }
 
-/// A line for each scenario, lines for the pairs that change places, and how many they are.
+/// A line for each scenario, lines for the pairs that change places, and the number of these pairs.
 fn report(extent: &Extent) -> Result<(String, usize), String> {
     build()?;
     let mut out = format!(
@@ -90,7 +92,7 @@ fn goodput(scenario: &str, settings: &str, extent: &Extent) -> Result<Goodput, S
     Ok(rows)
 }
 
-/// How many pairs differ significantly at both durations, and those that change their sign.
+/// The number of pairs that differ significantly at both durations, and the pairs that change their sign.
 fn turns(short: &Goodput, long: &Goodput, student_t: f64) -> (usize, Vec<Turn>) {
     let (mut significant, mut turns) = (0, Vec::new());
     for (i, a) in short.keys().enumerate() {
@@ -106,7 +108,7 @@ fn turns(short: &Goodput, long: &Goodput, student_t: f64) -> (usize, Vec<Turn>) 
     (significant, turns)
 }
 
-/// The mean of the paired differences, if its interval leaves out zero.
+/// The mean of the paired differences, if its interval excludes zero.
 fn significant_difference(a: &[f64], b: &[f64], student_t: f64) -> Option<f64> {
     let n = a.len().min(b.len()) as f64;
     let differences = || a.iter().zip(b).map(|(a, b)| a - b);

@@ -9,18 +9,18 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Two paths that are easily told apart.
+/// A scenario with two paths that are easily told apart.
 const SCENARIO: &str = "format = 1\nname = \"uplinks\"\nduration = \"1s\"\n[[path]]\nname = \"one\"\nrate = \"8Mbps\"\ndelay = \"10ms\"\n\
     [[path]]\nname = \"two\"\nrate = \"4Mbps\"\ndelay = \"20ms\"\n[[connection]]\nname = \"none\"\n";
 const SCENARIO_FILE: &str = "uplinks.toml";
 
-/// An IP version: how its addresses look, and which setting lets the machine forward it.
+/// An IP version: the form of its addresses, and the setting that lets the machine forward it.
 struct Version {
     name: &'static str,
-    /// Addresses of path P begin with it, with P in the place of `P`.
+    /// Prefix of the addresses of path P, with `P` for the number.
     machines: &'static str,
     prefix_bits: u8,
-    /// Those of the engine, with the path's number in the place of `P`.
+    /// Addresses of the engine, with `P` for the path's number.
     engines: &'static str,
     forwarding: &'static str,
 }
@@ -42,7 +42,8 @@ const VERSIONS: [Version; 2] = [
     },
 ];
 
-/// What happens to the machine while the engine sends: seconds of rest before it, and the commands. `TWO` begins the addresses of the second path.
+/// Changes of the machine while the engine sends: seconds of rest before each, and the commands. `TWO` stands for the
+/// prefix of the second path's addresses.
 const STEPS: [(u32, &str); 5] = [
     (0, "ip address del TWO1 dev two2"),
     (3, "ip address add TWO1 dev two2; ip route replace default dev two2 table 101"),
@@ -51,20 +52,20 @@ const STEPS: [(u32, &str); 5] = [
     (3, "ip link set one1 down"),
 ];
 const SECONDS: f64 = 15.0;
-/// What the engine says of its paths meanwhile.
+/// The messages of the engine about its paths meanwhile.
 const TOLD: [&str; 5] =
     ["ONE1 on one1 comes", "TWO1 on two2 comes", "TWO1 on two2 goes", "TWO3 on two2 comes", "ONE1 on one1 goes"];
-/// The engine's paths, and the whole seconds in which each must carry data, and may not.
+/// The engine's paths, and the whole seconds in which each must carry data, and must not.
 const USED: [(&str, &[usize], &[usize]); 3] = [
     ("1", &[1, 2, 4, 5, 7, 8, 10, 11], &[14]),
     ("2", &[4, 5], &[1, 2, 8, 11, 14]),
     ("3", &[10, 11, 13, 14], &[1, 2, 4, 5, 7, 8]),
 ];
-/// A path carries data in a second if it carries so many bit/s.
+/// Rate in bit/s from which on a path counts as carrying data.
 const CARRIES: f64 = 1e6;
 
 impl Version {
-    /// How the machine's addresses on the two paths begin.
+    /// The prefixes of the machine's addresses on the two paths.
     fn paths(&self) -> (String, String) {
         (self.machines.replace('P', "1"), self.machines.replace('P', "2"))
     }
@@ -74,10 +75,11 @@ impl Version {
     }
 }
 
-/// Runs transfers of each IP version, from a client and to a server, while addresses come, go and change, and a link goes down.
+/// Runs transfers of each IP version, from a client and to a server, while addresses come, go and change, and a link
+/// goes down.
 ///
 /// # Errors
-/// What was not followed.
+/// Each change that was not followed.
 pub(crate) fn check() -> Result<(), String> {
     setup::install(&[setup::NFT])?;
     build()?;
@@ -137,12 +139,12 @@ fn follow(version: &Version) -> Result<(), String> {
     Ok(())
 }
 
-/// An address of IPv6 is in use at once without duplicate address detection.
+/// The option that puts an IPv6 address in use at once, without duplicate address detection.
 fn nodad(version: &Version) -> String {
     format!("dev two2{};", if version.name == "IPv6" { " nodad" } else { "" })
 }
 
-/// Bit/s of the subflow from an address, which begins so, in the interval that begins nearest to this second.
+/// Bit/s of the subflow from an address with this prefix, in the interval that begins nearest to this second.
 fn carried(document: &Value, address: &str, second: usize) -> f64 {
     let start = |interval: &&Value| {
         ((interval["sum"]["start"].as_f64().unwrap_or(f64::MAX) - second as f64).abs() * 1e3) as u64

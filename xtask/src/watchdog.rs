@@ -35,7 +35,7 @@ fn parents() -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// What a process started, and what that started.
+/// The processes that a process started, and those that these started.
 fn descendants_of(process: u32, parents: &[(u32, u32)]) -> Vec<u32> {
     let mut found = BTreeSet::from([process]);
     loop {

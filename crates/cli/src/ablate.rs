@@ -1,4 +1,4 @@
-//! `pathweave reproduce --ablate`: which single setting makes a claim hold that fails.
+//! `pathweave reproduce --ablate`: finds the single setting that makes a claim hold that does not hold everywhere.
 
 use crate::args::ReproduceOptions;
 use crate::experiment::Experiment;
@@ -13,12 +13,12 @@ use pathweave_runner::{Engine, Failure};
 use std::fs;
 use std::path::Path;
 
-/// What is tried for every plan: beside the papers' folders.
+/// File with the settings to try for every plan, beside the papers' folders.
 const COMMON: &str = "ablations.toml";
-/// What was tried is kept there, beside the tables or in the folder for results.
+/// File with the settings that were tried, beside the tables or in the folder for results.
 const FILE: &str = "ablations.jsonl";
 
-/// The settings that are tried for every plan; none where the file is missing.
+/// The settings to try for every plan; empty if the file is missing.
 pub(crate) fn common(options: &ReproduceOptions) -> Result<Vec<Ablation>, Failure> {
     let path = options.from.join(COMMON);
     match fs::read_to_string(&path) {
@@ -27,7 +27,7 @@ pub(crate) fn common(options: &ReproduceOptions) -> Result<Vec<Ablation>, Failur
     }
 }
 
-/// What was tried at another time, where tables are read.
+/// The settings that an earlier run tried, read from the folder with the tables.
 pub(crate) fn kept(options: &ReproduceOptions) -> Result<Vec<Tried>, Failure> {
     let Some(path) = options.from_tables.as_ref().map(|folder| folder.join(FILE)) else { return Ok(Vec::new()) };
     let Ok(text) = fs::read_to_string(&path) else { return Ok(Vec::new()) };
@@ -35,7 +35,7 @@ pub(crate) fn kept(options: &ReproduceOptions) -> Result<Vec<Tried>, Failure> {
     lines.map_err(|e| Failure::Input(format!("{}: {e}", path.display())))
 }
 
-/// Writes what was tried.
+/// Writes the settings that were tried.
 pub(crate) fn keep(folder: &Path, all: &[Tried]) -> Result<(), Failure> {
     let path = folder.join(FILE);
     let mut text = String::new();
@@ -47,7 +47,8 @@ pub(crate) fn keep(folder: &Path, all: &[Tried]) -> Result<(), Failure> {
     fs::write(&path, text).map_err(Failure::writing(path.display()))
 }
 
-/// Tries settings for each claim that no comparison supports, one after the other, with the plan's small runs. `None` after Ctrl-C.
+/// Tries settings one by one for each claim that does not hold everywhere, with the plan's small runs. `None` after
+/// Ctrl-C.
 pub(crate) fn ablate(
     options: &ReproduceOptions,
     experiment: &Experiment,
@@ -56,13 +57,12 @@ pub(crate) fn ablate(
     registry: &Registry,
     engine: &Engine,
 ) -> Result<Option<Vec<Tried>>, Failure> {
-    let failing: Vec<&str> =
-        judged.iter().filter(|j| j.verdict.wants_ablation()).map(|j| j.claim.id.as_str()).collect();
-    if failing.is_empty() {
+    let wanted: Vec<&str> = judged.iter().filter(|j| j.verdict.wants_ablation()).map(|j| j.claim.id.as_str()).collect();
+    if wanted.is_empty() {
         return Ok(Some(Vec::new()));
     }
     let small = Ready::read(&experiment.file, true, registry)?;
-    let claims: Vec<&Claim> = small.plan.sweep.plan.claims.iter().filter(|c| failing.contains(&&*c.id)).collect();
+    let claims: Vec<&Claim> = small.plan.sweep.plan.claims.iter().filter(|c| wanted.contains(&&*c.id)).collect();
     let tried = |claim: &&Claim| Tried {
         paper: experiment.paper.clone(),
         id: experiment.id.clone(),

@@ -52,14 +52,15 @@ pub(crate) struct CompareOptions {
     #[arg(value_name = "NAME|FILE")]
     pub(crate) scenarios: Vec<String>,
 
-    /// Schedulers, separated by commas, or `all` (see `pathweave list schedulers`) [default: minrtt, linux, roundrobin, redundant,
-    /// blest, ecf, cp, dpsaf, rems, weave].
+    /// Schedulers, separated by commas, or `all` (see `pathweave list schedulers`) [default: minrtt, linux, roundrobin,
+    /// redundant, blest, ecf, cp, dpsaf, rems, weave].
     ///
-    /// Parameters and settings of the connection follow a name after colons: `minrtt,blest:lambda=1.2,linux:pr=true`.
+    /// Parameters and connection settings follow a name after colons: `minrtt,blest:lambda=1.2,linux:pr=true`.
     #[arg(long, value_name = "A,B,C|all")]
     pub(crate) schedulers: Option<String>,
 
-    /// The row that the others are compared with, seed by seed: a scheduler or tcp-pathN [default: plain TCP on the best path].
+    /// The row that all others are compared with, seed by seed: a scheduler or tcp-pathN [default: plain TCP on the
+    /// best path].
     #[arg(long, value_name = "NAME")]
     pub(crate) against: Option<String>,
 
@@ -67,14 +68,14 @@ pub(crate) struct CompareOptions {
     #[arg(long, value_name = "NAME")]
     pub(crate) why: Option<String>,
 
-    /// How many runs of each scheduler, with the seeds 1, 2, ... [default: 5].
+    /// Number of runs of each scheduler, with the seeds 1, 2, ... [default: 5].
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<u32>>)]
     pub(crate) seeds: Option<NonZero<u32>>,
 
     /// Overrides a setting of the scenarios; can be repeated.
     ///
-    /// `connection.KEY` is for every connection and for plain TCP (`connection.receive_buffer=60KB` is a fixed window of 60 KB),
-    /// `path.0.KEY` or `path.NAME.KEY` for one path, `path.KEY` for every path, `KEY` for the scenario.
+    /// `connection.KEY` applies to every connection and to plain TCP (`connection.receive_buffer=60KB` is a fixed
+    /// window of 60 KB), `path.0.KEY` or `path.NAME.KEY` to one path, `path.KEY` to every path, `KEY` to the scenario.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = crate::key_value::key_value)]
     pub(crate) settings: Vec<(String, String)>,
 
@@ -89,7 +90,8 @@ pub(crate) struct CompareOptions {
     /// Writes an HTML page that works offline [default: pathweave-report.html if neither a scenario nor --jsonl is given,
     /// otherwise none].
     ///
-    /// Beside it is a page with each decision of the scheduler that --why names, in the first second of the measured time.
+    /// A second page beside it shows each decision of the scheduler that --why names, in the first second of the
+    /// measured time.
     #[arg(long, value_name = "FILE.html", value_parser = output::page, value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<Output>,
 
@@ -99,12 +101,12 @@ pub(crate) struct CompareOptions {
     /// Writes a capture of one run, for tcpdump, tshark and Wireshark; needs one scenario, one scheduler and --seeds 1. With `-` to
     /// standard output.
     ///
-    /// It holds what the sending host sends and receives, with an interface for each path: complete headers and options, the first
-    /// bytes of the data (which is all zeros), and the time in nanoseconds.
+    /// The capture has the packets that the sending host sends and receives, with an interface for each path: complete
+    /// headers and options, the first bytes of the data (which is all zeros), and the time in nanoseconds.
     #[arg(long, value_name = "FILE.pcapng|-", value_parser = output::capture, value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<Output>,
 
-    /// Turns every segment into bytes and back, to check the codec and the engine. This changes no result.
+    /// Encodes every segment to bytes and decodes it again, to check the codec and the engine. This changes no result.
     #[arg(long)]
     pub(crate) through_bytes: bool,
 }
@@ -112,15 +114,16 @@ pub(crate) struct CompareOptions {
 // Not a doc comment: clap would show it as the help of the command that takes these.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct Jobs {
-    /// How many runs at once [default: one per processor]. Results do not depend on it.
+    /// Number of runs at once [default: one per processor]. Results do not depend on it.
     #[arg(id = "jobs", long = "jobs", value_name = "N", value_parser = at_least_one::<NonZero<usize>>)]
     pub(crate) at_once: Option<NonZero<usize>>,
 }
 
 /// Shows why a scheduler did what it did: every decision of one run between two times.
 ///
-/// Each decision comes with what the scheduler saw (round-trip time, window and segments in flight of each subflow, the send window,
-/// the first unassigned byte), what it decided, what the connection made of it, and the reason in the terms of the scheduler's paper.
+/// Each decision comes with the scheduler's input (round-trip time, window and segments in flight of each subflow, the
+/// send window, the first unassigned byte), the decision, how the connection carried it out, and the reason in the
+/// terms of the scheduler's paper.
 /// The output is text, unless --jsonl or --report asks for a file.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExplainOptions {
@@ -132,11 +135,11 @@ pub(crate) struct ExplainOptions {
     #[arg(long, value_name = "NAME")]
     pub(crate) scheduler: String,
 
-    /// The first time to show, from the start of the run [default: 0s].
+    /// Start of the period to show, from the start of the run [default: 0s].
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<String>,
 
-    /// The last time to show [default: 200ms after --from].
+    /// End of the period to show [default: 200ms after --from].
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
 
@@ -152,16 +155,17 @@ pub(crate) struct ExplainOptions {
     #[arg(long, value_name = "FILE|-", value_parser = output::lines, value_hint = ValueHint::FilePath)]
     pub(crate) jsonl: Option<Output>,
 
-    /// Writes an HTML page that works offline: the stream over time, what blocked it, and the reasons; with `-` to standard output.
+    /// Writes an HTML page that works offline: the stream over time, the reasons of the decisions, and what blocked the
+    /// stream; with `-` to standard output.
     #[arg(long, value_name = "FILE.html|-", value_parser = output::page, value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<Output>,
 }
 
 /// Makes all runs of a plan: scenarios, schedulers, ranges of parameters and seeds.
 ///
-/// A plan is a TOML file (docs/experiments.md). Each run is a line of JSON as soon as it is done. With --shard, several machines share
-/// the work; when the files of all shards are in the folder, any of the commands with --resume puts them together. The results depend neither
-/// on the number of shards nor on interruptions.
+/// A plan is a TOML file (docs/experiments.md). Each run becomes a line of JSON when it is done. With --shard, several
+/// machines share the work; when one folder has the files of all shards, any of the commands with --resume puts them
+/// together. The results depend neither on the number of shards nor on interruptions.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SweepOptions {
     /// The plan.
@@ -172,19 +176,19 @@ pub(crate) struct SweepOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
 
-    /// Makes only part I of N of the runs, I from 1.
+    /// Makes only part I of N of the runs, counted from 1.
     #[arg(long, value_name = "I/N", value_parser = shard)]
     pub(crate) shard: Option<(usize, usize)>,
 
-    /// Goes on with the runs that are in the folder. They must be of the same plan and the same program.
+    /// Continues with the runs in the folder. They must be of the same plan and the same program.
     #[arg(long)]
     pub(crate) resume: bool,
 
-    /// Makes the smaller sweep of the plan's table [quick].
+    /// Makes the smaller sweep that the plan describes in [quick].
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// When all runs are there, writes them to runs.parquet as well.
+    /// Also writes runs.parquet when all runs are done.
     #[cfg(feature = "parquet")]
     #[arg(long)]
     pub(crate) parquet: bool,
@@ -193,25 +197,25 @@ pub(crate) struct SweepOptions {
     pub(crate) jobs: Jobs,
 }
 
-/// Lets schedulers compete over the arena: links, windows, losses, changes, workloads and competitors of many kinds.
+/// Ranks schedulers over the arena: many links, windows, loss patterns, changes, workloads and competing flows.
 ///
-/// Each point is scored against the best single path of the same connection. Half of the plans are for tuning, half for evaluation. A
-/// command that was stopped goes on where it was when it is given again.
+/// Each point is scored against the best single path of the same connection. Half of the plans are for tuning, half for
+/// evaluation. A command that was interrupted continues when it is given again.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ArenaOptions {
     /// Schedulers, separated by commas; the first is compared with each other one.
     #[arg(value_name = "SCHEDULERS")]
     pub(crate) schedulers: Option<String>,
 
-    /// Seeds 1 to this [default: as the plans say].
+    /// Number of seeds, from 1 on [default: as the plans say].
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<u32>>)]
     pub(crate) seeds: Option<NonZero<u32>>,
 
-    /// Takes four points of each plan and one seed.
+    /// Makes four points of each plan with one seed.
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Only plans with this in their names, such as evaluation or small-window.
+    /// Makes only plans with this text in their names, such as evaluation or small-window.
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Option<String>,
 
@@ -227,10 +231,10 @@ pub(crate) struct ArenaOptions {
     pub(crate) jobs: Jobs,
 }
 
-/// Reproduces the papers' experiments, and says of each of their claims whether it holds.
+/// Reproduces the papers' experiments, and says for each claim whether it holds.
 ///
-/// Without names, all experiments are made. A command that was stopped goes on where it was when it is given again. The figures and a
-/// document with all verdicts are written to --out.
+/// Without names, all experiments are made. A command that was interrupted continues when it is given again. --out gets
+/// the figures and a document with all verdicts.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReproduceOptions {
     /// Papers (cp, blest, dpsaf, rems, eval) or single experiments, such as cp/fig5 [default: all].
@@ -253,11 +257,11 @@ pub(crate) struct ReproduceOptions {
     #[arg(long, value_name = "DIR", conflicts_with = "from_tables")]
     pub(crate) tables: Option<PathBuf>,
 
-    /// Makes no runs, but takes the values from such a folder.
+    /// Makes no runs, but takes the values from a folder that --tables wrote.
     #[arg(long, value_name = "DIR")]
     pub(crate) from_tables: Option<PathBuf>,
 
-    /// For each claim that fails, tries settings one by one until it holds: those that the plan names, then those of ablations.toml.
+    /// For each claim that does not hold everywhere, tries settings one by one until it holds: those that the plan names, then those of ablations.toml.
     /// The runs are those of --quick.
     #[arg(long)]
     pub(crate) ablate: bool,
@@ -272,12 +276,12 @@ pub(crate) struct ReproduceOptions {
 
 /// Compares the engine with measurements of the real Linux stack.
 ///
-/// Runs every scenario of a reference file (see validation/README.md) with matching settings: plain TCP, or the scheduler linux,
-/// on Linux hosts with failure detection linux. The seeds are 1 to 10, or 1 to 300 with random loss. Shows Linux and Pathweave
-/// side by side for each scenario, and whether the limits hold.
+/// Runs every scenario of a reference file (see validation/README.md) with matching settings: plain TCP, or the
+/// scheduler linux, on Linux hosts with failure detection linux. The seeds are 1 to 10, or 1 to 300 with random loss.
+/// Shows Linux and Pathweave side by side for each scenario, and whether the limits hold.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ValidateOptions {
-    /// Reference data: each line is one run of Linux.
+    /// Reference data; each line is one run of Linux.
     #[arg(value_name = "FILE.jsonl")]
     pub(crate) file: PathBuf,
 
@@ -286,7 +290,7 @@ pub(crate) struct ValidateOptions {
     #[arg(long, value_name = "OUT.jsonl|-", value_parser = output::lines, value_hint = ValueHint::FilePath)]
     pub(crate) jsonl: Option<Output>,
 
-    /// Only scenarios with this text in their id.
+    /// Runs only scenarios with this text in their id.
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Option<String>,
 
@@ -297,11 +301,11 @@ pub(crate) struct ValidateOptions {
     #[arg(long)]
     pub(crate) check: bool,
 
-    /// Also runs other schedulers, separated by commas, on the MPTCP scenarios: what would they gain over the kernel's?
+    /// Also runs other schedulers, separated by commas, on the MPTCP scenarios, to show their gain over the kernel's.
     #[arg(long, value_name = "A,B,C")]
     pub(crate) schedulers: Option<String>,
 
-    /// Writes two pictures into this folder: agreement.svg (ours against Linux) and differences.svg (by scenario).
+    /// Writes two pictures into this folder: agreement.svg (Pathweave against Linux) and differences.svg (by scenario).
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
 
@@ -339,7 +343,7 @@ pub(crate) struct NewSchedulerOptions {
 /// Lists schedulers, congestion controllers or scenarios.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ListOptions {
-    /// What to list.
+    /// The kind of thing to list.
     #[arg(value_enum)]
     pub(crate) what: Listed,
 

@@ -10,29 +10,29 @@ use pathweave_lab::results::{RunResult, Status};
 use pathweave_lab::sim::Simulation;
 use pathweave_report::{Comparison, csv, ranked};
 use pathweave_runner::{
-    DEFAULT_SCENARIO, Engine, Failure, Outcome, Plan, Request, execute, open, planned as asked_for, write_pages,
+    DEFAULT_SCENARIO, Engine, Failure, Request, RunOutcome, RunPlan, execute, open, planned as asked_for, write_pages,
 };
 use pathweave_units::counted;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The page without any argument.
+/// Default page if the command has no arguments.
 const DEFAULT_PAGE: &str = "pathweave-report.html";
-/// The number of seeds without any argument.
+/// Default number of seeds.
 const DEFAULT_SEEDS: u32 = 5;
-/// Width of the tables if COLUMNS does not say more.
+/// Width of the tables, unless COLUMNS is larger.
 const COLUMNS: usize = 80;
-/// The most lines about runs that did not complete.
+/// Most lines about runs that did not complete.
 const MOST_PROBLEMS: usize = 20;
 
-/// Makes the runs that `options` ask for and writes tables, lines and page.
+/// Makes the runs that `options` ask for and writes tables, lines of JSON and the page.
 pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
     let page = page_output(options);
     let page_path = page.as_ref().map(|page| page.named_file("--report", "pages are written beside it")).transpose()?;
     let outputs = || options.jsonl.iter().chain(&options.csv).chain(&page).chain(&options.pcap);
     let plans = plans(options, registry)?;
-    let inputs: Vec<PathBuf> = plans.iter().flat_map(Plan::files).collect();
+    let inputs: Vec<PathBuf> = plans.iter().flat_map(RunPlan::files).collect();
     output::check(outputs(), &inputs)?;
     let capture = options.pcap.as_ref().map(|output| Capture::create(output, &plans)).transpose()?;
     let mut lines = options.jsonl.as_ref().map(Output::create).transpose()?;
@@ -49,7 +49,7 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
         }
     };
     let progress = Progress::new(plans.iter().map(|p| p.variants.len() * p.seeds.len()).sum());
-    let Outcome { results, planned } =
+    let RunOutcome { results, planned } =
         execute(&plans, registry, engine, options.jobs.at_once, &progress, Some(&prepare), out)?;
     drop(progress);
 
@@ -84,8 +84,8 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
     }))
 }
 
-/// What the options ask to run, with every mistake found.
-pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec<Plan>, Failure> {
+/// The plans of the runs that `options` ask for. The error lists every mistake.
+pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec<RunPlan>, Failure> {
     let request = Request {
         schedulers: options.schedulers.clone(),
         against: options.against.clone(),
@@ -104,18 +104,18 @@ pub(crate) fn plans(options: &CompareOptions, registry: &Registry) -> Result<Vec
     pathweave_runner::plans(&request, sources, registry)
 }
 
-/// Whether a run makes the command exit with code 1. Plain TCP may stall on a dead path, which is a result.
+/// Whether a run makes the command exit with code 1. A stall of plain TCP on a dead path is a result, and does not.
 fn is_bad(run: &RunResult) -> bool {
     run.status == Status::Failed || (run.status == Status::Stalled && run.plain_tcp.is_none())
 }
 
-/// How wide the tables may be.
+/// Largest width of the tables.
 fn columns() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse::<usize>().ok());
     said.map_or(COLUMNS, |columns| columns.clamp(COLUMNS, 200))
 }
 
-/// Where the page goes, if one is wanted.
+/// The output for the page, if one is wanted.
 fn page_output(options: &CompareOptions) -> Option<Output> {
     let quick_look = options.scenarios.is_empty() && options.jsonl.is_none();
     options.report.clone().or_else(|| quick_look.then(|| DEFAULT_PAGE.into()))
@@ -138,7 +138,7 @@ fn shown(comparisons: &[Comparison], options: &CompareOptions, pages: &[PathBuf]
     text
 }
 
-/// A line for each run that did not complete, and for each scheduler that a warning is about.
+/// A line for each run that did not complete, and for each scheduler with a warning.
 fn problems(results: &[RunResult]) -> String {
     let mut text = String::new();
     let mut warned: Vec<(&str, &str)> = Vec::new();

@@ -4,7 +4,7 @@ use pathweave_lab::results::{Metrics, PathMetrics, Series};
 use pathweave_runner::{NoWatch, Run, TELLING, failed};
 use std::num::NonZero;
 
-/// Results from the run's label and seed alone.
+/// Makes up a result from the run's label and seed alone.
 fn made_up(run: &Run<'_>) -> RunResult {
     let label = run.variant.label();
     let level = label.bytes().map(f64::from).sum::<f64>() / 100.0 + run.seed as f64 / 10.0;

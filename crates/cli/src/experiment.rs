@@ -14,7 +14,7 @@ pub(crate) struct Experiment {
     pub(crate) file: PathBuf,
 }
 
-/// The experiments of the folder that are asked for, by paper and name.
+/// The experiments that the options name, sorted by paper and name.
 pub(crate) fn chosen(options: &ReproduceOptions) -> Result<Vec<Experiment>, Failure> {
     let all = experiments(&options.from)?;
     let name = |e: &Experiment| format!("{}/{}", e.paper, e.id);
@@ -33,7 +33,7 @@ pub(crate) fn chosen(options: &ReproduceOptions) -> Result<Vec<Experiment>, Fail
     Ok(all.into_iter().filter(asked).collect())
 }
 
-/// Every `PAPER/ID.toml` of the folder whose folder's name is a word; those that start with `_` hold scenarios.
+/// Every `PAPER/ID.toml` of the folder whose folder's name is a word. Files whose name starts with `_` hold scenarios.
 fn experiments(folder: &Path) -> Result<Vec<Experiment>, Failure> {
     let wrong = |e: io::Error| {
         Failure::Input(format!("{}: {e}; --from names the folder with the papers' experiments", folder.display()))

@@ -26,7 +26,7 @@ pub(crate) fn explain(options: &ExplainOptions, registry: &Registry) -> Result<E
     let outputs: Vec<&Output> = options.jsonl.iter().chain(&options.report).collect();
     output::check(outputs.iter().copied(), &source.files(registry))?;
     let explanation = explanation(&source, &what, registry)?;
-    // It is right, because it has been run.
+    // The scenario has no mistake, because it has been run.
     source.document.scenario(registry, &Variant::AsWritten).iter().for_each(terminal::warn);
     if let Some(output) = &options.jsonl {
         lines(output.create()?, &explanation).map_err(Failure::writing(output))?;
@@ -42,7 +42,7 @@ pub(crate) fn explain(options: &ExplainOptions, registry: &Registry) -> Result<E
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line for the run, then one for each thing that happened.
+/// Writes a line for the run, then one for each event.
 fn lines(out: impl Write, explanation: &Explanation) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     let mut run = serde_json::to_value(explanation)?;

@@ -1,4 +1,4 @@
-//! The messages of reasons for ending early.
+//! Messages for errors that end the command.
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 use pathweave_lab::scenario::{Problem, ScenarioError, Suggestion};
@@ -12,9 +12,8 @@ pub(crate) fn report(failure: &Failure) -> ExitCode {
     let mut err = io::stderr().lock();
     let _ = match failure {
         Failure::Scenario(error) if err.is_terminal() => err.write_all(drawn(error).as_bytes()),
-        Failure::Scenario(error) => writeln!(err, "error: {error}"),
-        Failure::Input(text) | Failure::Output(text) => writeln!(err, "error: {text}"),
         Failure::Closed => Ok(()),
+        _ => writeln!(err, "error: {failure}"),
     };
     match failure {
         Failure::Scenario(_) | Failure::Input(_) => ExitCode::from(2),
@@ -23,7 +22,7 @@ pub(crate) fn report(failure: &Failure) -> ExitCode {
     }
 }
 
-/// The wrong place within its lines, for a terminal.
+/// The lines around the mistake with the mistake marked, for a terminal.
 fn drawn(error: &ScenarioError) -> String {
     let place = Place { error, source: NamedSource::new(&error.file, error.source.to_string()) };
     let theme = if std::env::var_os("NO_COLOR").is_some() {

@@ -1,4 +1,4 @@
-//! The command `pathweave`: it reads arguments and files, spreads runs over threads and writes what came out.
+//! The command `pathweave`: it reads arguments and files, spreads runs over threads and writes the results.
 //!
 //! With your own registry it compares schedulers from outside this repository. This is a whole program:
 //!
@@ -9,7 +9,6 @@
 //!     let registry = Registry::builtin(); // .with_scheduler(my_entry)
 //!     pathweave::main_with(registry)
 //! }
-//! ```
 
 mod ablate;
 mod args;
@@ -42,8 +41,8 @@ use std::process::ExitCode;
 
 /// Runs the command with the process's arguments and these schedulers and controllers.
 ///
-/// The code is 0 when all went well; 1 when a run failed, a scheduler's run stalled, a check did not hold or something could not be
-/// written; 2 when the input is wrong; 130 when Ctrl-C stopped the runs.
+/// Exit codes: 0 on success; 1 if a run failed, a scheduler's run stalled, a check failed or an output could not be
+/// written; 2 if the input is wrong; 130 if Ctrl-C stopped the runs.
 pub fn main_with(registry: Registry) -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Something that can be named.
+/// A thing that can be listed.
 #[derive(Serialize)]
 struct Item {
     name: String,
@@ -55,7 +55,7 @@ impl ParameterItem {
     }
 }
 
-/// Writes what can be named to standard output.
+/// Writes the list to standard output.
 pub(crate) fn list(options: &ListOptions, registry: &Registry) -> Result<ExitCode, Failure> {
     let items = items(options.what, registry);
     let text = match options.json {
@@ -71,7 +71,7 @@ fn items(what: Listed, registry: &Registry) -> Vec<Item> {
         Listed::Schedulers => registry.schedulers().iter().map(|factory| Item::of(factory.as_ref())).collect(),
         Listed::Controllers => registry.controllers().iter().map(|factory| Item::of(factory.as_ref())).collect(),
         Listed::Scenarios => {
-            // The built-in ones name built-in algorithms, whatever the registry in use holds.
+            // Built-in scenarios name built-in algorithms, so they need the built-in registry.
             let registry = Registry::builtin();
             let read = |name: &str| builtin(name)?.scenario(&registry, &Variant::AsWritten).ok();
             let of = |(name, _): &(&str, &str)| {

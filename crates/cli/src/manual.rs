@@ -1,4 +1,4 @@
-//! Completions and manual pages.
+//! Shell completions and manual pages.
 
 use crate::args::Arguments;
 use clap::builder::PossibleValuesParser;
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The command with the names that its arguments take. Shells offer them; they are not used to check what is typed.
+/// The command with the values that its arguments may have. Shells offer these; they do not restrict what can be typed.
 fn with_names(registry: &Registry) -> Command {
     let schedulers: Vec<String> = registry.schedulers().iter().map(|factory| factory.name().to_owned()).collect();
     let all = || PossibleValuesParser::new(["all".to_owned()].into_iter().chain(schedulers.clone()));
@@ -44,7 +44,7 @@ pub(crate) fn completions(shell: clap_complete::Shell, registry: &Registry) -> R
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a manual page for the command and for each of its parts.
+/// Writes a manual page for the command and for each subcommand.
 pub(crate) fn man(folder: &Path) -> Result<ExitCode, Failure> {
     std::fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder))

@@ -7,17 +7,17 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The crate's files, with `@NAME@` and its dependencies to be filled in.
+/// The crate's files, with placeholders for `@NAME@` and the dependencies.
 const MANIFEST: &str = include_str!("../templates/new-scheduler/Cargo.toml.txt");
 const MAIN: &str = include_str!("../templates/new-scheduler/main.rs.txt");
 const SCHEDULER: &str = include_str!("../templates/new-scheduler/scheduler.rs.txt");
 
-/// Longest name.
+/// Most letters of a name.
 const LONGEST: usize = 40;
-/// Names that Cargo or Rust does not accept for a crate, or that its dependencies have.
+/// Names that Cargo or Rust does not accept for a crate, or that one of its dependencies has.
 const TAKEN: [&str; 9] =
     ["test", "core", "std", "alloc", "proc-macro", "build", "deps", "pathweave", "pathweave-proto"];
-/// Rust's reserved words (edition 2024) of lower-case letters.
+/// Rust's reserved words (edition 2024) that consist of lower-case letters.
 const RESERVED: &str = "abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen \
                         if impl in let loop macro match mod move mut override priv pub ref return self static struct super trait \
                         true try type typeof unsafe unsized use virtual where while yield";
@@ -90,7 +90,7 @@ fn check_name(name: &str, registry: &Registry) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the crate's dependencies come from.
+/// The source of the crate's dependencies.
 enum Source {
     Checkout(PathBuf),
     Git { url: String, rev: String },
@@ -115,7 +115,7 @@ impl Source {
         Ok(Source::Checkout(folder))
     }
 
-    /// The right side of a dependency in a manifest.
+    /// The right-hand side of a dependency in a manifest.
     fn dependency(&self, part: &str, more: &str) -> String {
         match self {
             // A Rust string and a TOML string agree on backslashes and quotes.

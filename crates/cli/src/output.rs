@@ -1,6 +1,6 @@
-//! Where commands write: files, or standard output for `-`.
+//! Outputs of commands: files, or standard output for `-`.
 //!
-//! The end of a file's name says what is in the file, so an ending that stands for something else is refused:
+//! The ending of a file's name says what the file contains, so an ending that stands for another content is refused:
 //!
 //! | content | endings |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | JSON | `.json`, `.txt`, `.log` |
 //! | a capture | `.pcapng` |
 //!
-//! A name without an ending, or with one that stands for nothing in particular (`.tmp`, `.1`), is allowed.
+//! A name without an ending, or with an ending without a meaning (`.tmp`, `.1`), is allowed.
 
 use pathweave_runner::Failure;
 use std::fmt;
@@ -18,14 +18,14 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What a command writes.
+/// Contents that commands write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// HTML.
     Page,
     /// Comma-separated values.
     Table,
-    /// A JSON object in each line.
+    /// Lines of JSON, one object each.
     Lines,
     /// One JSON object.
     #[cfg_attr(not(feature = "tun"), expect(dead_code, reason = "`perf` alone writes it, which the feature tun adds"))]
@@ -45,7 +45,7 @@ impl Content {
         }
     }
 
-    /// How its files' names end.
+    /// Endings of names of files with this content.
     fn endings(self) -> &'static [&'static str] {
         match self {
             Content::Page => &["html", "htm"],
@@ -57,13 +57,13 @@ impl Content {
     }
 }
 
-/// Endings that stand for some content.
+/// Endings that stand for a content.
 const KNOWN: [&str; 29] = [
     "html", "htm", "csv", "txt", "jsonl", "ndjson", "json", "log", "pcapng", "pcap", "cap", "parquet", "toml", "tsv",
     "md", "svg", "png", "pdf", "xml", "yaml", "yml", "xlsx", "zip", "gz", "rs", "py", "up", "down", "ipynb",
 ];
 
-/// The longest chain of symbolic links that is followed, as in Linux.
+/// Most symbolic links in a chain that are followed, as in Linux.
 const MOST_LINKS: usize = 40;
 
 /// A file that an option names, or standard output.
@@ -71,7 +71,7 @@ const MOST_LINKS: usize = 40;
 pub(crate) struct Output(PathBuf);
 
 impl Output {
-    /// What an option for such content names.
+    /// Reads the value of an option that names an output for `content`.
     pub(crate) fn read(text: &str, content: Content) -> Result<Self, String> {
         let path = PathBuf::from(text);
         let ending = path.extension().and_then(|e| e.to_str()).map(str::to_lowercase);
@@ -93,12 +93,12 @@ impl Output {
         (self.0 != Path::new("-")).then_some(&self.0)
     }
 
-    /// The file of an output that cannot be standard output.
+    /// The output's file. An error if the output is standard output.
     pub(crate) fn named_file(&self, option: &str, reason: &str) -> Result<&Path, Failure> {
         self.file().ok_or_else(|| Failure::Input(format!("{option} -: {reason}; give the name of a file")))
     }
 
-    /// Begins to write.
+    /// Opens the output for writing.
     pub(crate) fn create(&self) -> Result<Box<dyn Write + Send>, Failure> {
         match self.file() {
             None => Ok(Box::new(io::stdout())),
@@ -106,29 +106,29 @@ impl Output {
         }
     }
 
-    /// Writes all of it.
+    /// Writes the whole text.
     pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
         let mut out = self.create()?;
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::writing(self))
     }
 }
 
-/// The value of an option that names where a page goes.
+/// Reads an option that names the output for a page.
 pub(crate) fn page(text: &str) -> Result<Output, String> {
     Output::read(text, Content::Page)
 }
 
-/// The value of an option that names where lines of JSON goes.
+/// Reads an option that names the output for lines of JSON.
 pub(crate) fn lines(text: &str) -> Result<Output, String> {
     Output::read(text, Content::Lines)
 }
 
-/// The value of an option that names where a table goes.
+/// Reads an option that names the output for a table.
 pub(crate) fn table(text: &str) -> Result<Output, String> {
     Output::read(text, Content::Table)
 }
 
-/// The value of an option that names where a capture goes.
+/// Reads an option that names the output for a capture.
 pub(crate) fn capture(text: &str) -> Result<Output, String> {
     Output::read(text, Content::Capture)
 }
@@ -148,12 +148,12 @@ impl fmt::Display for Output {
     }
 }
 
-/// Whether standard output belongs to one of these, so that what a command shows goes to standard error.
+/// Whether one of these outputs is standard output, so that everything else must go to standard error.
 pub(crate) fn on_stdout<'a>(outputs: impl IntoIterator<Item = &'a Output>) -> bool {
     outputs.into_iter().any(|output| output.file().is_none())
 }
 
-/// Shows a text: on standard output, or on standard error if an output has standard output for itself.
+/// Prints a text to standard output, or to standard error if an output uses standard output.
 pub(crate) fn show(text: &str, stdout_is_taken: bool) -> Result<(), Failure> {
     match stdout_is_taken {
         true => io::stderr().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard error")),
@@ -161,8 +161,8 @@ pub(crate) fn show(text: &str, stdout_is_taken: bool) -> Result<(), Failure> {
     }
 }
 
-/// Checks before any work that the outputs of a command can be written and destroy nothing: each has a folder, no two are the same file, and none is
-/// one of the command's `inputs`.
+/// Checks, before any work, that the outputs can be written and destroy nothing: each has a folder, no two are the same
+/// file, and none is one of the command's `inputs`.
 pub(crate) fn check<'a>(outputs: impl IntoIterator<Item = &'a Output>, inputs: &[PathBuf]) -> Result<(), Failure> {
     let outputs: Vec<&Output> = outputs.into_iter().collect();
     let files: Vec<&Path> = outputs.iter().filter_map(|output| output.file()).collect();
@@ -191,7 +191,7 @@ pub(crate) fn spare<P: AsRef<Path>>(files: impl IntoIterator<Item = P>, inputs: 
     Ok(())
 }
 
-/// Runs can take long, so a file that cannot be written is found before them.
+/// Checks that the file's folder exists. Runs can take long, so this is checked before them.
 fn check_folder(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (folder.is_dir(), path.is_dir()) {
@@ -201,8 +201,8 @@ fn check_folder(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Whether writing to one of two paths changes the file of the other, however they are spelled. Devices and pipes, such as `/dev/null`,
-/// hold nothing that could be overwritten.
+/// Whether two paths name the same file, however they are spelled. Devices and pipes, such as `/dev/null`, are never
+/// the same, because they hold nothing that could be overwritten.
 fn is_same(one: &Path, other: &Path) -> bool {
     match (one.exists(), other.exists()) {
         (true, true) => one.is_file() && same_file::is_same_file(one, other).unwrap_or(false),
@@ -211,7 +211,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Where a file that does not exist would be made.
+/// The full path at which a file that does not exist would be created.
 fn place(path: &Path) -> Option<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {

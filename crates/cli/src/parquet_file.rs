@@ -1,7 +1,8 @@
-//! A sweep's runs as a Parquet file, behind the feature `parquet`.
+//! Writes a sweep's runs as a Parquet file, behind the feature `parquet`.
 //!
-//! A row is a run, in the order of the runs. The columns are what a line of `runs.jsonl` has: the parameters as `point.NAME`, the metrics as `metrics.NAME`,
-//! which are null where a run does not have them. The file has one group of rows and no compression, so equal runs are equal bytes.
+//! Each row is a run, in the order of the runs. The columns are those of a line of `runs.jsonl`: parameters as
+//! `point.NAME`, metrics as `metrics.NAME`. A metric that a run does not have is null. The file has one group of rows
+//! and no compression, so equal runs give equal bytes.
 
 use parquet::basic::{ConvertedType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -21,7 +22,7 @@ use std::sync::Arc;
 enum Column {
     Numbers(Vec<i64>),
     Texts(Vec<ByteArray>),
-    /// Those that are there, and for each row whether it is.
+    /// The values that exist, and for each row whether it has one.
     Metrics(Vec<f64>, Vec<i16>),
 }
 

@@ -1,12 +1,12 @@
 //! `--pcap`: a capture of one run, as if taken on the sending host (pcapng, nanoseconds, an interface for each path).
 //!
-//! All interfaces have one link type, Ethernet, also those of paths that count no Ethernet header: tcpdump reads no file with several link
-//! types.
+//! All interfaces have the link type Ethernet, even those of paths that count no Ethernet header, because tcpdump reads
+//! no file with several link types.
 
 use crate::output::Output;
 use pathweave_lab::scenario::Scenario;
 use pathweave_lab::sim::HostPacket;
-use pathweave_runner::{Failure, Plan};
+use pathweave_runner::{Failure, RunPlan};
 use pathweave_wire::codec::{self, ethernet_header};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -18,15 +18,15 @@ use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How many bytes of each packet are kept: all headers, at most 14 + 100, and little of the data, which is zeros.
+/// Bytes kept of each packet: all headers, at most 14 + 100, and a little of the data, which is zeros.
 const SNAP_BYTES: usize = 160;
-/// Timestamps in units of 10^-9 s.
+/// Exponent of the timestamps' unit, 10^-9 s.
 const NANOSECONDS: u8 = 9;
 // Directions of a packet (pcapng, epb_flags).
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
-/// Where the packets are written to.
+/// The writer of the packets.
 type PacketWriter = Writer<BufWriter<Box<dyn Write + Send>>>;
 
 /// A capture that runs can write to from any thread.
@@ -34,21 +34,21 @@ type PacketWriter = Writer<BufWriter<Box<dyn Write + Send>>>;
 pub(crate) struct Capture(Arc<Mutex<PacketWriter>>);
 
 struct Writer<W: Write> {
-    /// What errors call the file.
+    /// Name of the file in errors.
     name: String,
     out: PcapNgWriter<W>,
-    /// The packet under way, reused.
+    /// Buffer for the current packet, reused.
     packet: Vec<u8>,
     frame: Vec<u8>,
-    /// The first thing that went wrong; nothing is written after it.
+    /// The first error; nothing is written after it.
     error: Option<io::Error>,
 }
 
-/// The one run that a capture is of.
+/// The run to capture: its scenario and its label.
 ///
 /// # Errors
 /// If more than one run is asked for. Plain TCP, which always runs beside a scheduler, does not count.
-fn the_one_run(plans: &[Plan]) -> Result<(&Scenario, String), Failure> {
+fn the_one_run(plans: &[RunPlan]) -> Result<(&Scenario, String), Failure> {
     let count = |what: &str, n: usize| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let (schedulers, seeds) = plans.first().map_or((0, 0), |p| (p.schedulers(), p.seeds.len()));
     match plans {
@@ -67,17 +67,17 @@ fn the_one_run(plans: &[Plan]) -> Result<(&Scenario, String), Failure> {
 }
 
 impl Capture {
-    /// Begins the file.
+    /// Creates the file and writes its header.
     ///
     /// # Errors
     /// If the plans are not of one run, or the file cannot be written.
-    pub(crate) fn create(output: &Output, plans: &[Plan]) -> Result<Self, Failure> {
+    pub(crate) fn create(output: &Output, plans: &[RunPlan]) -> Result<Self, Failure> {
         let (scenario, title) = the_one_run(plans)?;
         let writer = Writer::new(output.to_string(), BufWriter::new(output.create()?), scenario, &title);
         Ok(Capture(Arc::new(Mutex::new(writer.map_err(|e| Failure::writing(output)(io_error(e)))?))))
     }
 
-    /// Adds a packet; errors are reported at the end.
+    /// Adds a packet. Errors are reported by [`Capture::finish`].
     pub(crate) fn add(&self, packet: &HostPacket<'_>) {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if writer.error.is_none()
@@ -87,10 +87,10 @@ impl Capture {
         }
     }
 
-    /// Ends the file.
+    /// Writes what is still buffered and closes the file.
     ///
     /// # Errors
-    /// If something could not be written.
+    /// If this write, or an earlier one, failed.
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let result = writer.error.take().map_or_else(|| writer.out.get_mut().flush(), Err);

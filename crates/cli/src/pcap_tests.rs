@@ -25,7 +25,7 @@ delay = "20ms"
 workload = "transfer:size=200KB"
 "#;
 
-/// [`TWO_PATHS`], of which the second one counts no Ethernet header.
+/// [`TWO_PATHS`], with a second path that counts no Ethernet header.
 fn mixed() -> String {
     TWO_PATHS.replace("[[connection]]", "overhead = 0\n[[connection]]")
 }
@@ -71,7 +71,7 @@ fn an_interface_for_each_path_by_its_name() {
     assert_eq!(packets[0].data[..14], [2, 0, 10, 0, 1, 2, 2, 0, 10, 0, 1, 1, 8, 0]);
 }
 
-/// libpcap refuses a file with a second link type, and one with a second interface of raw IP; and tcpdump with it.
+/// libpcap, and so tcpdump, refuses a file with two link types, and a file with two interfaces of raw IP.
 #[test]
 fn a_capture_has_one_link_type_and_each_frame_is_of_it() {
     let none = TWO_PATHS.replace("delay =", "overhead = 0\ndelay =");
@@ -88,7 +88,8 @@ fn a_capture_has_one_link_type_and_each_frame_is_of_it() {
     }
 }
 
-/// Both directions, in the order of time, each of the sender's packets when it leaves: the data is all there.
+/// The capture has the packets of both directions in order of time. Each of the sender's packets has the time at which
+/// it leaves, and no data is missing.
 #[test]
 fn it_is_what_the_sender_sees() {
     for (direction, sender) in [("upload", 1), ("download", 2)] {

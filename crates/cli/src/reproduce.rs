@@ -9,6 +9,7 @@ use crate::sweep::problems;
 use crate::terminal;
 use pathweave_algorithms::Registry;
 use pathweave_experiments::ablation::Tried;
+use pathweave_experiments::calibration;
 use pathweave_experiments::claim::{Judged, Verdict, verdicts};
 use pathweave_experiments::plot;
 use pathweave_experiments::record::Record;
@@ -21,20 +22,18 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Where results go if the command does not say.
+/// Default folder for results.
 const OUT: &str = "pathweave-reproduction";
 /// The document with all verdicts.
 const DOCUMENT: &str = "reproduction.md";
-/// What is not reproduced, with reasons: beside the papers' folders.
+/// File with the experiments that are not reproduced and the reasons, beside the papers' folders.
 const MISSING: &str = "missing.md";
 
-/// The line of [`MISSING`] behind which it speaks of the tables in docs/reproduction/tables, not of any run of `reproduce`.
-const ABOUT_THE_TABLES: &str = "<!-- about the tables of this repository -->";
-
-/// A run that delivers more than the bound and this part of it is an error: the bound is proved, for runs that are long (docs/notes/the-bound.md).
+/// Fraction by which a run may exceed the bound before it counts as an error. The bound is proved for long runs
+/// (docs/notes/the-bound.md).
 const BOUND_TOLERANCE: f64 = 0.01;
 
-/// Makes the experiments that `options` name, and says of each claim whether it holds.
+/// Makes the experiments that `options` name, and says for each claim whether it holds.
 pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
     let chosen = chosen(options)?;
     let out = options.out.clone().unwrap_or_else(|| OUT.into());
@@ -90,7 +89,8 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         let own: Vec<&Tried> = tried.iter().filter(|t| t.paper == experiment.paper && t.id == experiment.id).collect();
         let pictures = pictures(&out, experiment, quick, ready, &results)?;
         promises.add(&experiment.paper, &experiment.id, &judged, &own);
-        document.push_str(&(markdown(&name, &ready.plan.sweep.plan, &judged, &pictures, &own) + "\n"));
+        let calibrations = calibration::sentences(&ready.plan.sweep, &results);
+        document.push_str(&(markdown(&name, &ready.plan.sweep.plan, &judged, &calibrations, &pictures, &own) + "\n"));
         over.iter().for_each(|run| document.push_str(&format!("Above the bound: {run}.\n\n")));
         ours += judged.iter().filter(|j| j.claim.ours).count();
         judged.iter().filter(|j| !j.claim.ours).for_each(|j| counts[j.verdict as usize] += 1);
@@ -98,7 +98,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     let missing = options.from.join(MISSING);
     let missing = fs::read_to_string(&missing).ok().map(|text| (missing, text));
     document.insert_str(0, &promises.markdown());
-    document.push_str(&missing.as_ref().map_or(String::new(), |(_, text)| not_reproduced(text)));
+    document.push_str(missing.as_ref().map_or("", |(_, text)| text.as_str()));
     let path = out.join(DOCUMENT);
     fs::write(&path, document).map_err(Failure::writing(path.display()))?;
     let counted = Verdict::ALL.map(|verdict| format!("{} {}", verdict.word(), counts[verdict as usize])).join(", ");
@@ -111,24 +111,18 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     Ok(ExitCode::from(u8::from(failures > 0)))
 }
 
-/// What the file says is not reproduced, up to the line that ends this part. What follows it is about the tables of this repository.
-fn not_reproduced(file: &str) -> String {
-    let (list, _) = file.split_once(ABOUT_THE_TABLES).unwrap_or((file, ""));
-    format!("{}\n", list.trim_end())
-}
-
-/// The file of an experiment's values.
+/// Name of the file with an experiment's values.
 fn table_name(of: &Experiment) -> String {
     format!("{}-{}.csv", of.paper, of.id)
 }
 
-/// The files of values that are read.
+/// The files of values to read.
 fn tables(options: &ReproduceOptions) -> Vec<PathBuf> {
     let files = options.from_tables.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     files.map(|file| file.path()).collect()
 }
 
-/// The runs of an experiment, made or read; `None` after Ctrl-C.
+/// The runs of an experiment, simulated or read from files; `None` after Ctrl-C.
 fn records(
     options: &ReproduceOptions,
     ready: &Ready,
@@ -156,7 +150,7 @@ fn records(
     let path = folder.join(file);
     let text = table::write(&ready.plan.sweep, &ready.header(1, 1), &records);
     fs::create_dir_all(folder).and_then(|()| fs::write(&path, &text)).map_err(Failure::writing(path.display()))?;
-    // What is said of the runs is what the table says.
+    // The verdicts are based on the table.
     let read = table::read(&ready.plan.sweep, &text);
     read.map(Some).map_err(|e| Failure::Output(format!("{}: {e}", path.display())))
 }
@@ -168,7 +162,7 @@ fn write_lines(out: &mut dyn Write, of: &Experiment, ready: &Ready, judged: &[Ju
     out.flush()
 }
 
-/// Writes the figures, and returns their titles and their files within `out`.
+/// Writes the figures, and returns their titles and the names of their files in `out`.
 fn pictures(
     out: &Path,
     experiment: &Experiment,

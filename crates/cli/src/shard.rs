@@ -1,4 +1,4 @@
-//! Makes the runs of a shard and keeps them in a file, so that a sweep that is stopped goes on where it was.
+//! Makes the runs of a shard and keeps them in a file, so that an interrupted sweep can continue.
 
 use crate::terminal::Progress;
 use pathweave_algorithms::Registry;
@@ -14,39 +14,39 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A plan that is ready to run, and the program that runs it.
+/// A plan that is ready to run, and the identity of the program that runs it.
 pub(crate) struct Ready {
     pub(crate) plan: ReadyPlan,
-    /// This program, which may be replaced on disk while it runs.
+    /// Version and hash of this program, taken at the start because the file may be replaced meanwhile.
     program: String,
 }
 
-/// What to do with runs that are there already.
+/// Treatment of runs that exist already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Existing {
-    /// Nothing may be there.
+    /// Existing runs are an error.
     Refuse,
-    /// They count; those of another plan or program are an error.
+    /// Existing runs count. Runs of another plan or program are an error.
     Resume,
-    /// They count; those of another plan or program are thrown away.
+    /// Existing runs count. Runs of another plan or program are discarded.
     ResumeOrReplace,
 }
 
 impl Ready {
-    /// Reads the plan and everything that it names.
+    /// Reads the plan and all files that it names.
     pub(crate) fn read(path: &Path, quick: bool, registry: &Registry) -> Result<Self, Failure> {
         let plan = ReadyPlan::read(path, quick, registry)?;
         Ok(Ready { plan, program: this_program()? })
     }
 
-    /// Reads the text of the plan in the file at `path`, and everything that it names.
+    /// Reads a plan from `text`, which is in the file at `path`, and all files that it names.
     pub(crate) fn parse(path: &Path, text: &str, quick: bool, registry: &Registry) -> Result<Self, Failure> {
         let plan = ReadyPlan::parse(&path.display().to_string(), text, path.parent(), quick, registry)?;
         Ok(Ready { plan, program: this_program()? })
     }
 
-    /// The same plan with one setting changed, for what these claims need. `None` where that cannot be: the plan varies the setting itself,
-    /// or has nothing that it is a setting of.
+    /// The same plan with one setting changed, reduced to what these claims need. `None` if the plan varies the setting
+    /// itself, or has nothing to which the setting applies.
     pub(crate) fn changed(
         &self,
         change: Option<&Ablation>,
@@ -65,12 +65,12 @@ impl Ready {
         Ok(changed.map(|plan| Ready { plan, program: self.program.clone() }))
     }
 
-    /// Whether both make the same runs.
+    /// Whether both plans make the same runs.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         self.plan.hash == other.plan.hash
     }
 
-    /// What the first line of a shard's file says.
+    /// The first line of a shard's file.
     pub(crate) fn header(&self, shard: usize, shards: usize) -> Header {
         Header {
             sweep_format: FORMAT,
@@ -83,7 +83,7 @@ impl Ready {
         }
     }
 
-    /// Makes the runs of a shard that are not in `folder` yet. Returns whether all of them are there now: not so after Ctrl-C.
+    /// Makes the runs of a shard that `folder` lacks. Returns whether the shard is complete; it is not after Ctrl-C.
     pub(crate) fn run(
         &self,
         folder: &Path,
@@ -104,7 +104,7 @@ impl Ready {
         }
         let open = || -> io::Result<File> {
             let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
-            // What follows the whole lines was torn.
+            // The bytes behind the complete lines are of an incomplete one.
             let whole = before.as_ref().map_or(0, |b| b.whole_bytes as u64);
             file.set_len(whole)?;
             file.seek(SeekFrom::Start(whole))?;
@@ -125,7 +125,7 @@ impl Ready {
         Ok(true)
     }
 
-    /// Makes runs on threads; each is a line of `file` as soon as it is done. Returns whether all were made.
+    /// Makes runs on threads and writes each to `file` when it is done. Returns whether all were made.
     fn make(
         &self,
         wanted: &[usize],
@@ -170,13 +170,14 @@ impl Ready {
         }
     }
 
-    /// The runs of all shards in `folder`; `None` while some are missing.
+    /// The runs of all shards in `folder`; `None` if some are missing.
     pub(crate) fn all_records(&self, folder: &Path, shards: usize) -> Result<Option<Vec<Record>>, Failure> {
         let records = self.records(folder, shards)?;
         Ok((records.len() == self.plan.sweep.len()).then_some(records))
     }
 
-    /// The runs of all shards that are in `folder`. Files of other plans are an error, as are files of two different numbers of shards.
+    /// The runs in `folder`, of all shards. It is an error if files are of other plans, or of different numbers of
+    /// shards.
     pub(crate) fn records(&self, folder: &Path, shards: usize) -> Result<Vec<Record>, Failure> {
         let mut records = Vec::new();
         for shard in 1..=shards {
@@ -193,7 +194,7 @@ impl Ready {
     }
 }
 
-/// The file of a shard's runs.
+/// Name of the file with a shard's runs.
 pub(crate) fn file_name(shard: usize, shards: usize) -> String {
     format!("runs-{shard}-of-{shards}.jsonl")
 }
@@ -205,7 +206,7 @@ fn this_program() -> Result<String, Failure> {
     Ok(program(env!("CARGO_PKG_VERSION"), &bytes))
 }
 
-/// A file of runs; `None` if there is none or not even its first line is whole.
+/// Reads a file of runs. `None` if the file does not exist, or if its first line is not complete.
 fn read(path: &Path) -> Result<Option<Shard>, Failure> {
     let bytes = match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -216,7 +217,7 @@ fn read(path: &Path) -> Result<Option<Shard>, Failure> {
     })
 }
 
-/// The runs that are there already and count.
+/// The existing runs that count.
 fn found(path: &Path, header: &Header, existing: Existing) -> Result<Option<Shard>, Failure> {
     if existing == Existing::Refuse && path.exists() {
         let path = path.display();

@@ -19,14 +19,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What a sweep leaves in its folder.
+/// Name of the file with a sweep's runs.
 const RUNS: &str = "runs.jsonl";
 const PARQUET: &str = "runs.parquet";
 const PAGE: &str = "page.html";
-/// The most lines about runs that did not complete.
+/// Most lines about runs that did not complete.
 const MOST_PROBLEMS: usize = 20;
 
-/// Makes the runs of a plan, or of one shard of it, and shows what came out when all are there.
+/// Makes the runs of a plan, or of one shard of it, and shows the results when all are done.
 pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
     let ready = Ready::read(&options.plan, options.quick, registry)?;
     let (shard, shards) = options.shard.unwrap_or((1, 1));
@@ -67,7 +67,7 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
     Ok(ExitCode::from(u8::from(results.failures > 0)))
 }
 
-/// Writes the page of what there is, and its answers to standard output.
+/// Writes the page of the existing results, and its answers to standard output.
 fn write_page(ready: &Ready, results: &Results, judged: &[Judged<'_>], folder: &Path) -> Result<(), Failure> {
     let sweep = &ready.plan.sweep;
     let path = folder.join(PAGE);
@@ -95,10 +95,10 @@ pub(crate) fn problems(results: &Results) -> String {
     text
 }
 
-/// The schedulers without any argument; the first is compared with each other one.
+/// Schedulers that compete by default; the first is compared with each other one.
 const DEFAULT: &str = "weave,minrtt,linux,redundant,blest,blest-kernel,ecf,cp,dpsaf,edpf,otias,rems";
 
-/// Makes the arena's plans with the schedulers that `options` names, and says who wins where.
+/// Makes the arena's plans with the schedulers that `options` names, and says which scheduler wins on which points.
 pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
     let list = options.schedulers.as_deref().unwrap_or(DEFAULT);
     let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
@@ -137,7 +137,7 @@ pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine
     Ok(ExitCode::from(u8::from(failures > 0)))
 }
 
-/// A plan's text with these schedulers after its references, which stand in one line, and with the seeds that are asked for.
+/// A plan's text with these schedulers added to the line of its references, and with the seeds that `options` asks for.
 fn with(text: &str, names: &[&str], options: &ArenaOptions) -> String {
     let mut changed = String::new();
     for line in text.lines() {
@@ -153,11 +153,12 @@ fn with(text: &str, names: &[&str], options: &ArenaOptions) -> String {
     changed
 }
 
-/// The folder in the arena's with recordings of cellular links, which are not part of it; and how the plans that need them begin.
+/// The arena's folder for recordings of cellular links, which are not part of the project, and the prefix of the plans
+/// that need them.
 const RECORDINGS: &str = "recordings";
 const RECORDED: &str = "recorded";
 
-/// Leaves out what needs recordings that are not there, and says so.
+/// Leaves out plans whose recordings are missing, and says so.
 fn with_recordings(mut plans: Vec<(String, PathBuf)>, folder: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
     let mut files = fs::read_dir(folder.join(RECORDINGS)).into_iter().flatten().flatten();
     if files.any(|file| file.path().extension().is_none_or(|e| e != "md")) {
@@ -175,7 +176,7 @@ fn with_recordings(mut plans: Vec<(String, PathBuf)>, folder: &Path) -> Result<V
     Ok(plans)
 }
 
-/// The folder's plans that `--only` allows, by name.
+/// The folder's plans that `--only` selects, sorted by name.
 fn plans(options: &ArenaOptions) -> Result<Vec<(String, PathBuf)>, Failure> {
     let folder = &options.from;
     let wrong =

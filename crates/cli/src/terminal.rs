@@ -1,17 +1,17 @@
-//! What a command shows while it runs, and how somebody stops it: the bar of runs done, Ctrl-C.
+//! Output and input during a command: the bar of completed runs, and Ctrl-C.
 //!
-//! The first Ctrl-C ends the command after the runs under way, with what is finished. The second one ends it at once.
+//! The first Ctrl-C ends the command after the current runs, with the results so far. The second one ends it at once.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use pathweave_lab::scenario::Scenario;
 use pathweave_runner::Watch;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A progress bar on standard error, if that is a terminal. It disappears when this is dropped. Ctrl-C stops the runs.
+/// A progress bar on standard error, if that is a terminal. Dropping it removes the bar. Ctrl-C stops the runs.
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// Of how many runs.
+    /// A bar for this many runs.
     pub(crate) fn new(runs: usize) -> Self {
         let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {eta} left");
         let bar = ProgressBar::new(runs as u64);
@@ -35,7 +35,7 @@ impl Drop for Progress {
     }
 }
 
-/// Warns of what is allowed in a scenario and hardly meant.
+/// Warns about settings of a scenario that are allowed but hardly intended.
 pub(crate) fn warn(scenario: &Scenario) {
     for warning in scenario.warnings() {
         eprintln!("Warning: {}: {warning}", scenario.name);
@@ -44,15 +44,15 @@ pub(crate) fn warn(scenario: &Scenario) {
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// The code of a process that Ctrl-C ended.
+/// Exit code of a process that Ctrl-C ended.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Listens from now on. If that is not possible, Ctrl-C ends the process as usual.
+/// Starts to listen for Ctrl-C. If that is not possible, Ctrl-C ends the process as usual.
 pub(crate) fn listen_for_interrupt() {
     listen_and_answer("\nStopping after the runs under way; Ctrl-C again stops at once.");
 }
 
-/// As [`listen_for_interrupt`], with an answer of the caller's.
+/// Like [`listen_for_interrupt`], with a message of the caller's as the answer to Ctrl-C.
 pub(crate) fn listen_and_answer(answer: &'static str) {
     let _ = ctrlc::set_handler(move || {
         if ASKED.swap(true, Ordering::SeqCst) {
@@ -62,7 +62,7 @@ pub(crate) fn listen_and_answer(answer: &'static str) {
     });
 }
 
-/// Whether somebody asked to stop.
+/// Whether Ctrl-C was pressed.
 pub(crate) fn is_interrupted() -> bool {
     ASKED.load(Ordering::SeqCst)
 }

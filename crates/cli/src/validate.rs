@@ -12,7 +12,7 @@ use pathweave_runner::{Failure, chosen, reference_runs, references};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Runs the reference scenarios that `options` ask for and shows how close they are to Linux.
+/// Runs the reference scenarios that `options` ask for and shows how close the results are to Linux.
 pub(crate) fn validate(options: &ValidateOptions, registry: &Registry) -> Result<ExitCode, Failure> {
     output::check(&options.jsonl, std::slice::from_ref(&options.file))?;
     let references = references(&options.file, options.only.as_deref())?;
@@ -38,7 +38,7 @@ pub(crate) fn validate(options: &ValidateOptions, registry: &Registry) -> Result
     Ok(if broken { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// All runs of all scenarios.
+/// Makes all runs of all scenarios.
 fn compare(
     references: &[Reference],
     options: &ValidateOptions,
@@ -57,7 +57,7 @@ fn compare(
     Ok(references.iter().map(of).collect())
 }
 
-/// Other schedulers on the MPTCP scenarios.
+/// Makes the runs of other schedulers on the MPTCP scenarios.
 fn alternatives<'a>(
     comparisons: &'a [Comparison],
     specs: &[SchedulerSpec],
@@ -93,7 +93,7 @@ fn write_pictures(comparisons: &[Comparison], folder: &Path) -> Result<(), Failu
     Ok(())
 }
 
-/// One scenario file for each scenario.
+/// Writes a file for each scenario.
 fn write_scenarios(references: &[Reference], folder: &Path, input: &[PathBuf]) -> Result<ExitCode, Failure> {
     std::fs::create_dir_all(folder).map_err(Failure::writing(folder.display()))?;
     for reference in references {

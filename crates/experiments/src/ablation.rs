@@ -1,6 +1,7 @@
-//! Ablations: one setting that is different, tried for a claim that fails.
+//! Ablations: single changed settings, tried for a claim that does not hold everywhere.
 //!
-//! A plan names settings of its own to try; those of `ablations.toml` are tried for every plan. Only the runs that a claim needs are made.
+//! A plan names settings of its own to try; those of `ablations.toml` are tried for every plan. Only the runs that the
+//! claim needs are made.
 
 use crate::claim::Verdict;
 use crate::plan::{Ablation, Claim, Plan, Side, other_point};
@@ -9,7 +10,7 @@ use pathweave_lab::scenario::{Document, ScenarioError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What was tried for a claim that fails.
+/// The settings that were tried for a claim that does not hold everywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
     /// The paper's short name.
@@ -18,24 +19,24 @@ pub struct Tried {
     pub id: String,
     /// The claim's name within the experiment.
     pub claim_id: String,
-    /// Each setting in the order in which it was tried, the first one without any change. The last one makes the claim hold, or none does.
+    /// The trials in order, the first one without any change. Either the last one makes the claim hold, or none does.
     pub trials: Vec<Trial>,
 }
 
-/// A setting, and what became of the claim with it.
+/// A changed setting, and the claim's verdict with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
-    /// The setting, for people; empty for none.
+    /// The setting, for people; empty for the trial without a change.
     pub name: String,
     /// `holds`, `partly`, `undecided` or `fails`.
     pub verdict: String,
-    /// How many comparisons hold.
+    /// Number of comparisons that hold.
     pub hold: usize,
-    /// Of how many.
+    /// Number of all comparisons.
     pub of: usize,
 }
 
-/// The settings of a file of ablations.
+/// Reads the settings from a file of ablations.
 ///
 /// # Errors
 /// At the first key or value that is not allowed.
@@ -43,7 +44,7 @@ pub fn list(file: &str, text: &str) -> Result<Vec<Ablation>, ScenarioError> {
     Plan::ablations(&Document::parse(file, text)?)
 }
 
-/// The cells that these claims are about: scenario, point and variant.
+/// The cells that these claims use: scenario, point and variant.
 pub fn needs(sweep: &Sweep, claims: &[&Claim]) -> BTreeSet<(usize, usize, usize)> {
     let plan = &sweep.plan;
     let mut needed = BTreeSet::new();
@@ -71,7 +72,7 @@ pub fn needs(sweep: &Sweep, claims: &[&Claim]) -> BTreeSet<(usize, usize, usize)
 }
 
 impl Trial {
-    /// Of a claim that was judged.
+    /// A trial with the counts of a judged claim.
     pub fn new(name: &str, verdict: Verdict, hold: usize, of: usize) -> Self {
         Trial { name: name.to_owned(), verdict: verdict.word().to_owned(), hold, of }
     }
@@ -82,7 +83,7 @@ impl Trial {
 }
 
 impl Tried {
-    /// In a sentence or two.
+    /// The trials in a sentence or two.
     pub fn words(&self) -> String {
         let changed: Vec<&Trial> = self.trials.iter().filter(|t| !t.name.is_empty()).collect();
         if self.trials.first().is_some_and(|t| t.name.is_empty() && t.holds()) {

@@ -1,9 +1,12 @@
-//! Whether several paths are worse than one anywhere in a sweep, in sentences for the terminal and the page.
+//! The answer to whether several paths are worse than one anywhere in a sweep, in sentences for the terminal and the
+//! page.
 //!
-//! A case is a scheduler at a point of a scenario. Its goodput is compared, seed by seed, with plain TCP on the path that is best there.
-//! A loss counts if it is more than [`HEADERS`], the part of a frame that Multipath TCP's options take. By the 95 % interval of the
-//! difference a case is *worse* (all of it is a loss that counts), *not worse* (none of it is) or *undecided*; without an interval,
-//! which takes two seeds, it is undecided. Failed runs have no goodput and are in no case.
+//! A case is a scheduler at a point of a scenario. Its goodput is compared, seed by seed, with plain TCP on the best
+//! path at that point. A loss counts if it exceeds [`HEADERS`], the fraction of a frame that Multipath TCP's options
+//! take. The 95 % interval of the difference decides the case: *worse* if all of the interval is a loss that counts,
+//! *not worse* if none of it is, else *undecided*. With a single seed there is no interval, and the case is undecided.
+//! Failed runs have no goodput and enter no case.
+//!
 //!
 //! | sentence | said if | banner |
 //! |---|---|---|
@@ -23,34 +26,35 @@ use crate::results::Results;
 use crate::runs::Sweep;
 use pathweave_report::{Difference, short};
 
-/// Two paths that deliver less than plain TCP by no more than this are not worse: a mapping and a DATA_ACK take 24 bytes of the 1448 in a frame.
+/// Fraction of the goodput that Multipath TCP's options take: a mapping and a DATA_ACK have 24 of the 1448 bytes in a
+/// frame. A smaller loss does not count as worse.
 pub const HEADERS: f64 = 24.0 / 1448.0;
 
-/// What a banner looks like.
+/// The colour of a banner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// Nothing is wrong.
+    /// No case is worse, and all runs are complete.
     Good,
-    /// It cannot be told.
+    /// The runs cannot decide.
     Open,
-    /// Several paths are worse somewhere.
+    /// Several paths are worse than one somewhere.
     Bad,
 }
 
-/// The answer of a sweep.
+/// The answer for a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What is missing of the runs, in sentences; empty if all are there and none failed.
+    /// Sentences about missing and failed runs; empty if there are none.
     pub missing: Vec<String>,
-    /// What the banner looks like.
+    /// The colour of the banner.
     pub tone: Tone,
-    /// The answer.
+    /// The answer in one sentence.
     pub headline: String,
-    /// What it rests on, in sentences.
+    /// Sentences with the figures behind the answer.
     pub more: Vec<String>,
 }
 
-/// How a case ends.
+/// The decision on a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Worse,
@@ -58,19 +62,19 @@ enum Outcome {
     Undecided,
 }
 
-/// A scheduler at a point, beside the best plain TCP there.
+/// A scheduler at a point, with the best plain TCP there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
     scenario: usize,
     point: usize,
     variant: usize,
-    /// The mean goodput of plain TCP over the seeds that both have.
+    /// Mean goodput of plain TCP over the seeds that both have.
     tcp: f64,
     difference: Difference,
 }
 
 impl Case {
-    /// `None` if no seed has a run of both that did not fail.
+    /// Compares the runs of a case. `None` if no seed has a run of both without a failure.
     pub(crate) fn of(
         sweep: &Sweep,
         results: &Results,
@@ -86,7 +90,7 @@ impl Case {
         Some(Case { scenario, point, variant, tcp, difference: Difference::of(&pairs)? })
     }
 
-    /// A difference below this is a loss that counts.
+    /// The difference below which a loss counts.
     fn limit(&self) -> f64 {
         -HEADERS * self.tcp
     }
@@ -103,12 +107,12 @@ impl Case {
         self.difference.mean() < self.limit()
     }
 
-    /// Whether a map marks it: it is worse, or nothing but the mean is known and that is lower.
+    /// Whether a map marks the case: it is worse, or there is no interval and its mean is lower.
     pub(crate) fn is_marked(&self) -> bool {
         self.outcome() == Outcome::Worse || (self.difference.bounds().is_none() && self.mean_is_lower())
     }
 
-    /// The mean difference as a part of plain TCP's goodput.
+    /// The mean difference as a fraction of plain TCP's goodput.
     fn part(&self) -> f64 {
         self.difference.mean() / self.tcp.max(f64::MIN_POSITIVE)
     }
@@ -120,7 +124,7 @@ pub(crate) fn multipath(sweep: &Sweep) -> impl Iterator<Item = usize> + '_ {
 }
 
 impl Answer {
-    /// What the runs say; `None` if the plan has no schedulers or no plain TCP.
+    /// The answer from the runs. `None` if the plan has no schedulers or no plain TCP.
     pub fn of(sweep: &Sweep, results: &Results) -> Option<Self> {
         if multipath(sweep).next().is_none() || sweep.plain_tcp().next().is_none() {
             return None;
@@ -162,14 +166,14 @@ impl Answer {
         Some(Answer { missing, tone, headline, more })
     }
 
-    /// For a terminal: a sentence a line.
+    /// The answer for a terminal, a sentence per line.
     pub fn text(&self) -> String {
         let lines = self.missing.iter().chain([&self.headline]).chain(&self.more);
         lines.map(|line| format!("{line}\n")).collect()
     }
 }
 
-/// What is missing of the runs, in sentences.
+/// Sentences about missing and failed runs.
 fn missing(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
     if results.runs < results.planned {
@@ -189,10 +193,10 @@ fn missing(results: &Results) -> Vec<String> {
     sentences
 }
 
-/// The cases, and how they are counted.
+/// The cases of a sweep, with words that count them.
 struct Counts<'a> {
     cases: &'a [Case],
-    /// The plan has several schedulers.
+    /// Whether the plan has several schedulers.
     several: bool,
 }
 
@@ -201,7 +205,7 @@ impl Counts<'_> {
         self.cases.iter().filter(|c| c.outcome() == outcome).count()
     }
 
-    /// Where `n` of the cases are.
+    /// Words for `n` of the cases: `at 3 of 12 points`.
     fn at(&self, n: usize) -> String {
         match (self.several, self.cases.len()) {
             (false, 1) => "at the only point".into(),
@@ -249,7 +253,7 @@ impl Counts<'_> {
     }
 }
 
-/// `minrtt at buffer 100, loss 0.01`.
+/// A case in words: `minrtt at buffer 100, loss 0.01`.
 fn place(sweep: &Sweep, case: &Case) -> String {
     let plan = &sweep.plan;
     let several = (plan.scenarios.len() > 1).then(|| sweep.scenario_name(case.scenario).to_owned());

@@ -1,4 +1,4 @@
-//! No sentence contradicts the runs: made-up runs, and an oracle that computes from the records alone.
+//! Tests that no sentence contradicts the runs, with made-up runs and an oracle that computes from the records alone.
 
 use super::{Answer, Tone};
 use crate::record::Record;
@@ -27,7 +27,7 @@ set = {{ "connection.receive_buffer" = "{{}}KB" }}
     ))
 }
 
-/// All runs, with the goodput by variant, point and seed.
+/// All runs of a sweep, with the goodput from a function of variant, point and seed.
 fn runs(sweep: &Sweep, goodput: impl Fn(&str, &str, u64) -> f64) -> Vec<Record> {
     let made = |run: usize| {
         let (cell, seed) = sweep.run(run);
@@ -99,7 +99,7 @@ fn schedulers_that_never_ran_are_named() {
 /// Two-sided 95 % quantiles of Student's t for one to three degrees of freedom, from a table.
 const T: [f64; 3] = [12.706, 4.303, 3.182];
 
-/// Mean difference, interval and plain TCP's mean of one scheduler at one point, from the records.
+/// Mean difference, its interval, and plain TCP's mean, for one scheduler at one point. Computed from the records.
 struct Truth {
     name: String,
     buffer: String,
@@ -109,7 +109,7 @@ struct Truth {
 }
 
 impl Truth {
-    /// A loss of more than 24 bytes in each 1448 counts.
+    /// The difference below which a loss counts: 24 bytes in each 1448.
     fn limit(&self) -> f64 {
         -self.tcp * 24.0 / 1448.0
     }
@@ -162,7 +162,7 @@ fn truths(sweep: &Sweep, records: &[Record]) -> Vec<Truth> {
     truths
 }
 
-/// The number before `word`, and the one after ` of `: `lower ... in 2 of 6 pairs`.
+/// The number after `before`, and the number after ` of `, in sentences such as `lower ... in 2 of 6 pairs`.
 fn counted(sentence: &str, before: &str) -> Option<(usize, usize)> {
     let (_, rest) = sentence.split_once(before)?;
     let (_, rest) = rest.split_once(" in ")?;
@@ -172,7 +172,7 @@ fn counted(sentence: &str, before: &str) -> Option<(usize, usize)> {
     Some((n, words.next()?.parse().ok()?))
 }
 
-/// Everything that an answer says, held against the records.
+/// Checks all sentences of an answer against the records.
 fn check(sweep: &Sweep, records: &[Record]) -> Result<(), TestCaseError> {
     let Some(answer) = Answer::of(sweep, &Results::new(sweep, records)) else {
         return Err(TestCaseError::fail("none"));
@@ -246,7 +246,7 @@ fn check(sweep: &Sweep, records: &[Record]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A run's end: present or not, how, and a goodput of few values, so that ties are common.
+/// A random run: whether it exists, its end, and its goodput from a few values, so that ties are common.
 fn run() -> impl Strategy<Value = (bool, Status, f64)> {
     let status = prop_oneof![12 => Just(Status::Completed), 1 => Just(Status::Failed), 1 => Just(Status::Stalled)];
     let goodput = prop_oneof![
@@ -260,7 +260,7 @@ fn run() -> impl Strategy<Value = (bool, Status, f64)> {
     (prop::bool::weighted(0.95), status, goodput)
 }
 
-/// A few words of each sentence, which no other sentence has.
+/// For each sentence, a few words that no other sentence has.
 const SENTENCES: [&str; 9] = [
     "runs are finished",
     "Failed runs",

@@ -1,15 +1,16 @@
-//! What a sweep leaves behind: files of JSON Lines, one for each shard. The first line says what they are of, each further one is a run.
+//! The files that a sweep writes: JSON Lines, one file for each shard. The first line identifies the sweep; each
+//! further line is a run.
 
-use crate::metric;
 use crate::runs::{Cell, Sweep};
+use pathweave_lab::metric;
 use pathweave_lab::results::{RunResult, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of these lines.
+/// Version of the format of these lines.
 pub const FORMAT: u32 = 1;
 
-/// The name of a program by its version and its bytes: results of two programs are never mixed.
+/// A name for a program, made of its version and a hash of its bytes. Results of two programs are never mixed.
 pub fn program(version: &str, bytes: &[u8]) -> String {
     format!("{version} {:032x}", xxhash_rust::xxh3::xxh3_128(bytes))
 }
@@ -17,26 +18,26 @@ pub fn program(version: &str, bytes: &[u8]) -> String {
 /// The first line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// [`FORMAT`].
+    /// The value of [`FORMAT`].
     pub sweep_format: u32,
     /// The plan's name.
     pub plan: String,
-    /// [`Sweep::hash`].
+    /// The result of [`Sweep::hash`].
     pub plan_hash: String,
     /// Pathweave's version and the hash of the program.
     pub program: String,
-    /// Which shard, from 1.
+    /// Number of this shard, from 1.
     pub shard: usize,
-    /// Of how many.
+    /// Number of shards.
     pub shards: usize,
-    /// How many runs all shards have together.
+    /// Number of runs in all shards together.
     pub runs: usize,
 }
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Its number within the sweep.
+    /// Number of the run within the sweep.
     pub run: usize,
     /// The plan's name of the scenario.
     pub scenario: String,
@@ -46,19 +47,19 @@ pub struct Record {
     pub variant: String,
     /// The seed.
     pub seed: u64,
-    /// How it ended.
+    /// The end of the run.
     pub status: Status,
-    /// Why it did not complete.
+    /// The reason why the run did not complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Hash of everything that a wire would show.
+    /// Hash of everything that a capture of all links would show.
     pub digest: String,
-    /// Every metric that the run has.
+    /// The metrics of the run.
     pub metrics: BTreeMap<String, f64>,
 }
 
 impl Record {
-    /// From a run's result.
+    /// Makes a record from a run's result.
     pub fn new(sweep: &Sweep, number: usize, result: &RunResult) -> Self {
         let (cell, seed) = sweep.run(number);
         let Cell { scenario, point, variant, data, .. } = cell;
@@ -77,7 +78,7 @@ impl Record {
         }
     }
 
-    /// As a line of a file.
+    /// The record as a line of a file.
     ///
     /// # Panics
     /// Never: text and numbers have a JSON form.
@@ -87,7 +88,7 @@ impl Record {
 }
 
 impl Header {
-    /// As the first line of a file.
+    /// The header as the first line of a file.
     ///
     /// # Panics
     /// Never: text and numbers have a JSON form.
@@ -96,22 +97,22 @@ impl Header {
     }
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug)]
 pub struct Shard {
-    /// Its first line.
+    /// The file's first line.
     pub header: Header,
-    /// Its runs, in the file's order.
+    /// The runs in the file's order.
     pub records: Vec<Record>,
-    /// How many bytes are whole lines. A last line that is not ended was torn by whatever stopped the sweep.
+    /// Number of bytes in complete lines. An interrupted sweep can leave an incomplete last line.
     pub whole_bytes: usize,
 }
 
 impl Shard {
-    /// Reads a file; `None` if not even its first line is whole.
+    /// Reads a file; `None` if its first line is not complete.
     ///
     /// # Errors
-    /// The number of a whole line that cannot be read, and why.
+    /// The number of a complete line that cannot be read, and the reason.
     pub fn read(text: &[u8]) -> Result<Option<Self>, (usize, String)> {
         let whole_bytes = text.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
         let mut lines = text[..whole_bytes].split_inclusive(|b| *b == b'\n').enumerate();
@@ -124,7 +125,7 @@ impl Shard {
         Ok(Some(Shard { header, records, whole_bytes }))
     }
 
-    /// The whole file in the order of the runs, which is the same for any number of threads and after any interruption.
+    /// The whole file, sorted by run, which is the same for any number of threads and after any interruption.
     pub fn sorted(&self) -> String {
         let mut records: Vec<&Record> = self.records.iter().collect();
         records.sort_by_key(|r| r.run);

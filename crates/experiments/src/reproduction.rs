@@ -2,9 +2,9 @@
 
 use crate::ablation::Tried;
 use crate::claim::{Atom, Found, Judged};
-use crate::metric;
 use crate::plan::Plan;
 use core::fmt::Write as _;
+use pathweave_lab::metric;
 use pathweave_report::short;
 use pathweave_units::counted;
 use serde::Serialize;
@@ -245,15 +245,20 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-/// An experiment's part of the document. `figures` are the pictures' files, with their titles; `tried` is what was tried for its claims that fail.
+/// An experiment's part of the document. `calibrations` says how far its baseline is from the source's. `figures` are the pictures'
+/// files, with their titles; `tried` is what was tried for the claims that do not hold everywhere.
 pub fn markdown(
     name: &str,
     plan: &Plan,
     judged: &[Judged<'_>],
+    calibrations: &[String],
     figures: &[(String, String)],
     tried: &[&Tried],
 ) -> String {
     let mut out = format!("### {name}\n\n{}. {}. Source: {}.\n", plan.title, counted(plan.seeds, "seed"), plan.source);
+    if !calibrations.is_empty() {
+        let _ = write!(out, "\n{}\n", calibrations.join(" "));
+    }
     for (title, file) in figures {
         let _ = write!(out, "\n![{title}]({file})\n\n{title}\n");
     }

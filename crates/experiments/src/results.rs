@@ -11,29 +11,30 @@ use std::collections::BTreeMap;
 /// The metrics of one cell's runs, by seed.
 type Seeds = BTreeMap<u64, BTreeMap<String, f64>>;
 
-/// What the runs of a sweep measured. Failed runs have no values.
+/// The measured values of a sweep's runs. Failed runs have no values.
 #[derive(Clone, Debug)]
 pub struct Results {
-    /// By scenario, point and variant.
+    /// The cells by scenario, point and variant.
     cells: BTreeMap<(usize, usize, usize), Seeds>,
-    /// The runs that did not complete, in words.
+    /// Sentences about the runs that did not complete.
     pub problems: Vec<String>,
-    /// How many of them are failures, and no result such as plain TCP on a dead path is.
+    /// Number of failures among them. Plain TCP that stalls on a dead path is a result and does not count.
     pub failures: usize,
-    /// How many runs there are.
+    /// Number of runs.
     pub runs: usize,
-    /// How many runs the sweep has.
+    /// Number of runs that the sweep has when complete.
     pub planned: usize,
     /// The variants that have planned runs, but no run yet.
     pub not_begun: Vec<String>,
-    /// The variants with failed runs, and how many each has.
+    /// The variants with failed runs, and the number of these runs.
     pub failed: Vec<(String, usize)>,
-    /// The schedulers with stalled runs, and how many each has. Plain TCP that stalls is a result.
+    /// The schedulers with stalled runs, and the number of these runs. Plain TCP that stalls is a result and is not
+    /// listed.
     pub stalled: Vec<(String, usize)>,
 }
 
 impl Results {
-    /// From the records, which may be in any order.
+    /// Reads the records, which may be in any order.
     pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
         let mut sorted: Vec<&Record> = records.iter().collect();
         sorted.sort_by_key(|r| r.run);
@@ -79,7 +80,8 @@ impl Results {
         results
     }
 
-    /// The aggregation benefit of each run, from plain TCP of the same scenario, point and seed on every path.
+    /// Computes the aggregation benefit of each run from plain TCP on every path, with the same scenario, point and
+    /// seed.
     fn fill_benefits(&mut self, sweep: &Sweep) {
         let baselines: BTreeMap<usize, usize> = sweep
             .variants
@@ -108,7 +110,8 @@ impl Results {
         }
     }
 
-    /// The runs whose goodput exceeds the bound by more than this part of it, in words. There should be none.
+    /// Sentences about runs whose goodput exceeds the bound by more than `tolerance`, a fraction of the bound. There
+    /// should be none.
     pub fn over_bound(&self, sweep: &Sweep, tolerance: f64) -> Vec<String> {
         let mut over = Vec::new();
         for ((scenario, point, variant), seeds) in &self.cells {
@@ -134,13 +137,13 @@ impl Results {
         self.cells.get(&(scenario, point, variant))?.get(&seed)?.get(metric).copied()
     }
 
-    /// A metric's values by seed; empty where there are none.
+    /// A metric's values by seed; empty if there are none.
     pub fn by_seed(&self, scenario: usize, point: usize, variant: usize, metric: &str) -> Vec<(u64, f64)> {
         let seeds = self.cells.get(&(scenario, point, variant)).into_iter().flatten();
         seeds.filter_map(|(seed, metrics)| Some((*seed, *metrics.get(metric)?))).collect()
     }
 
-    /// A metric over the seeds.
+    /// A metric's summary over the seeds.
     pub fn estimate(&self, scenario: usize, point: usize, variant: usize, metric: &str) -> Option<Estimate> {
         let values: Vec<f64> =
             self.by_seed(scenario, point, variant, metric).into_iter().map(|(_, value)| value).collect();

@@ -1,4 +1,4 @@
-//! From a plan to the runs that it asks for, each with its number, and the order in which they are counted.
+//! From a plan to its runs, and their numbers.
 
 use crate::plan::{Override, Plan, PlanScenario, PlanVariant, What};
 use pathweave_algorithms::Registry;
@@ -8,20 +8,20 @@ use pathweave_lab::scenario::{
 use std::collections::BTreeSet;
 use xxhash_rust::xxh3::Xxh3;
 
-/// What is run with each seed: a variant of a scenario at a point.
+/// A variant of a scenario at a point, which is run with each seed.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// An index into the plan's scenarios.
+    /// Index of the scenario in the plan.
     pub scenario: usize,
-    /// An index into the plan's points.
+    /// Index of the point in the plan.
     pub point: usize,
-    /// An index into the sweep's variants.
+    /// Index of the variant in the sweep.
     pub variant: usize,
     /// The scenario's file with every override.
     pub document: Document,
-    /// The run's variant of it.
+    /// The variant of the scenario that is run.
     pub run: Variant,
-    /// The document as it is for this variant.
+    /// The scenario that `document` gives for this variant.
     pub data: Scenario,
 }
 
@@ -30,35 +30,35 @@ pub struct Cell {
 pub struct Sweep {
     /// The plan.
     pub plan: Plan,
-    /// The plan's variants, and the baselines that were added.
+    /// The plan's variants, followed by the baselines that were added.
     pub variants: Vec<PlanVariant>,
-    /// By scenario, point and variant.
+    /// The cells, ordered by scenario, point and variant.
     pub cells: Vec<Cell>,
 }
 
-/// Gives scenarios.
+/// A source of scenarios.
 pub trait Sources {
     /// The scenario that a plan calls `name`: a built-in one, or a file.
     ///
     /// # Errors
-    /// What is wrong with it, or why it cannot be read.
+    /// A mistake in the scenario, or the reason why it cannot be read.
     fn open(&self, name: &str) -> Result<Document, OpenError>;
 }
 
-/// Why a scenario cannot be opened.
+/// The reason why a scenario cannot be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// It is wrong.
+    /// A mistake in the scenario.
     Scenario(Box<ScenarioError>),
-    /// It cannot be read; what is allowed, for people.
+    /// The scenario cannot be read; the text says what is allowed.
     Unreadable(String),
 }
 
 impl Sweep {
-    /// Makes every scenario of the plan, so that all mistakes are found before the first run.
+    /// Builds every scenario of the plan, so that all mistakes are found before the first run.
     ///
     /// # Errors
-    /// At the first mistake. One in an override is an error at the override's place in the plan.
+    /// At the first mistake. A mistake in an override is reported at the override's position in the plan.
     pub fn new(plan: Plan, registry: &Registry, sources: &impl Sources) -> Result<Self, Box<ScenarioError>> {
         let mut documents = Vec::new();
         for scenario in &plan.scenarios {
@@ -95,7 +95,7 @@ impl Sweep {
         Ok(Sweep { plan, variants, cells })
     }
 
-    /// The sweep with no more than these cells: scenario, point and variant.
+    /// The sweep reduced to these cells: scenario, point and variant.
     #[must_use]
     pub fn only(mut self, needed: &BTreeSet<(usize, usize, usize)>) -> Self {
         self.cells.retain(|c| needed.contains(&(c.scenario, c.point, c.variant)));
@@ -118,12 +118,12 @@ impl Sweep {
         }
     }
 
-    /// How many runs there are. They are numbered by cell, then by seed.
+    /// Number of runs. Runs are numbered by cell, then by seed.
     pub fn len(&self) -> usize {
         self.cells.len() * self.seeds()
     }
 
-    /// Whether there is nothing to run.
+    /// Whether the sweep has no runs.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
@@ -137,18 +137,18 @@ impl Sweep {
         (&self.cells[number / self.seeds()], 1 + (number % self.seeds()) as u64)
     }
 
-    /// The runs of one shard of `shards`, which is numbered from 1: every `shards`-th one, so that shards are about as long as each
-    /// other. All shards together are all runs, each once.
+    /// The runs of one shard, numbered from 1: every `shards`-th run, so that all shards take about the same time. Each
+    /// run is in exactly one shard.
     pub fn shard(&self, shard: usize, shards: usize) -> Vec<usize> {
         (0..self.len()).filter(|number| number % shards == shard - 1).collect()
     }
 
-    /// Hash of everything that the runs depend on: each scenario as it is run, its scheduler, its files, and the seeds. 32 hexadecimal
-    /// digits. Titles, figures and claims do not count, so they can be changed when the runs are there. `files` are those of each
-    /// scenario of the plan.
+    /// Hash of all inputs of the runs: each scenario as it is run, its scheduler, its files, and the seeds. 32
+    /// hexadecimal digits. Titles, figures and claims do not count, so they can be changed after the runs. `files` has
+    /// the files of each scenario of the plan.
     ///
     /// # Errors
-    /// The name of a file that cannot be read, and why.
+    /// The name of a file that cannot be read, and the reason.
     pub fn hash<F: Files>(&self, files: &[F]) -> Result<String, (String, String)> {
         let mut hash = Xxh3::new();
         let mut add = |text: &str| {
@@ -178,7 +178,7 @@ fn opened(plan: &Plan, scenario: &PlanScenario, sources: &impl Sources) -> Resul
     })
 }
 
-/// What is set for a scenario at a point, whatever runs there.
+/// The settings of a scenario at a point, which apply to all variants.
 fn overrides(plan: &Plan, scenario: usize, point: usize) -> Vec<Override> {
     let mut set: Vec<Override> = plan.scenarios[scenario].set.clone();
     set.extend(plan.set.iter().cloned());
@@ -234,7 +234,7 @@ fn cell(
     Ok((document, run, data))
 }
 
-/// Plain TCP on each path where the plan does not have it.
+/// Adds plain TCP on each path, if the plan does not have it.
 fn add_baselines(variants: &mut Vec<PlanVariant>, paths: usize) {
     for path in 0..paths {
         let run = What::PlainTcp(path);

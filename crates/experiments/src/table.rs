@@ -1,6 +1,7 @@
-//! The values of an experiment as a table to keep: a line for each run, with what figures and claims need, to four digits.
+//! The values of an experiment as a table: a line for each run, with the metrics that figures and claims need, to four
+//! digits.
 //!
-//! Verdicts and figures can be made of the table alone, so whoever has it needs no hours of runs.
+//! Verdicts and figures can be made from the table alone, without hours of runs.
 
 use crate::plan::{Plan, Side};
 use crate::record::{Header, Record};
@@ -12,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Significant digits.
 const DIGITS: usize = 4;
-/// It is computed from several runs, when the table is read.
+/// A metric that is computed from several runs when the table is read.
 const DERIVED: &str = "aggregation_benefit";
-/// What every table has.
+/// Metrics that every table has.
 const ALWAYS: [&str; 2] = ["goodput_mbps", "bound_mbps"];
 
 /// The metrics that the plan's figures, claims and tables name, in alphabetical order.
@@ -29,7 +30,7 @@ fn metrics(plan: &Plan) -> Vec<&str> {
     all.filter(|m| *m != DERIVED).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The table of these runs, which are all of the sweep's. The first line says what made them.
+/// The table of these runs, which must be all runs of the sweep. The first line identifies the program.
 pub fn write(sweep: &Sweep, header: &Header, records: &[Record]) -> String {
     let metrics = metrics(&sweep.plan);
     let mut out = format!("# {}, runs of {}, plan {}\n", header.plan, header.program, header.plan_hash);
@@ -52,10 +53,10 @@ pub fn write(sweep: &Sweep, header: &Header, records: &[Record]) -> String {
     out
 }
 
-/// The runs of a table.
+/// Reads the runs of a table.
 ///
 /// # Errors
-/// The first line that is not what the sweep asks for, and why.
+/// The first line that does not fit the sweep, and the reason.
 pub fn read(sweep: &Sweep, text: &str) -> Result<Vec<Record>, String> {
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
     let metrics = metrics(&sweep.plan);
@@ -116,17 +117,17 @@ pub fn read(sweep: &Sweep, text: &str) -> Result<Vec<Record>, String> {
     }
 }
 
-/// A number to four digits, as short as that can be written.
+/// A number rounded to four digits, in its shortest form.
 fn rounded(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
         return "0".into();
     }
-    // What the exponential form says is the number; Display writes it without an exponent.
+    // The exponential form rounds the number; Display writes it without an exponent.
     let digits = format!("{x:.*e}", DIGITS - 1);
     digits.parse::<f64>().map_or(digits, |x| x.to_string())
 }
 
-/// A field with quotes where it needs them.
+/// A field, in quotes if it needs them.
 fn quoted(text: &str) -> String {
     match text.contains([',', '"']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
@@ -134,7 +135,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// The fields of a line, without their quotes.
+/// The fields of a line, without quotes.
 fn fields(line: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut quotes = false;

@@ -1,4 +1,4 @@
-//! For tests: plans over built-in scenarios, and made-up runs.
+//! Helpers for tests: plans over built-in scenarios, and made-up runs.
 
 use crate::plan::{Plan, PlanFiles};
 use crate::record::Record;
@@ -27,7 +27,7 @@ pub(crate) fn sweep(text: &str) -> Sweep {
     Sweep::new(plan, &Registry::builtin(), &BuiltIn).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The run with this number, with a made-up end and goodput.
+/// The run with this number, with a given end and goodput.
 pub(crate) fn record(sweep: &Sweep, run: usize, status: Status, goodput_mbps: f64) -> Record {
     let (cell, seed) = sweep.run(run);
     Record {

@@ -1,4 +1,4 @@
-//! What must hold of the plans in `experiments/`.
+//! Requirements on the plans in `experiments/`.
 
 use pathweave_experiments::ablation;
 use pathweave_experiments::plan::{Plan, PlanFiles, Side};
@@ -79,7 +79,7 @@ fn the_common_ablations_can_be_read() {
     assert!(all.iter().all(|a| !a.set.is_empty()) && all.len() > 20);
 }
 
-/// A metric that has the same value in each run measures something else than its plan means, or nothing.
+/// No figure or claim uses a metric that has the same value in each run, because such a metric measures nothing there.
 #[test]
 fn no_figure_or_claim_reads_a_metric_that_is_the_same_in_every_run() {
     let tables = folder().join("../docs/reproduction/tables");

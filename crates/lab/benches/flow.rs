@@ -1,9 +1,9 @@
-//! 100 simulated seconds of one Reno flow over 100 Mbit/s, 10 ms and a queue of 100 packets, and of a Multipath TCP connection
-//! over two such paths.
+//! 100 simulated seconds of one Reno flow over 100 Mbit/s, 10 ms and a queue of 100 packets, and of a Multipath TCP
+//! connection over two such paths.
 //!
-//! Beside criterion's times each prints data segments per second of processor time. The segments are those of the sender's own
-//! counters, repeated ones included; the time is this process's in `/proc/self/stat` (user and system), which other programs on
-//! the machine hardly change.
+//! Beside criterion's times, each prints data segments per second of processor time. The segments are those of the
+//! sender's counters, retransmissions included. The time is this process's in `/proc/self/stat` (user and system),
+//! which hardly depends on other programs.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use pathweave_algorithms::Registry;
@@ -37,7 +37,8 @@ fn run(scenario: &Scenario) -> u64 {
 /// Processor time of this process so far, in hundredths of a second as Linux counts it; `None` on other systems.
 fn ticks() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Fields count from after the program's name, which may hold anything: utime and stime are numbers 14 and 15 of proc(5).
+    // utime and stime are fields 14 and 15 of proc(5). Fields are split after the program's name (field 2), because the
+    // name may contain spaces and brackets.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
 }

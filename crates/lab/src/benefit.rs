@@ -1,4 +1,4 @@
-//! The aggregation benefit: what several paths gain over one.
+//! The aggregation benefit: the gain of several paths over one.
 
 use crate::results::RunResult;
 use std::collections::BTreeMap;
@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 ///
 /// > Ben(S) = (g − C) / (Σ Cᵢ − C), when g ≥ C; (g − C) / C, when g < C.
 ///
-/// So 0 is the best single path alone, 1 the sum of all, −1 nothing at all. Above 1 is possible: plain TCP does not always fill
-/// its path. DPSAF eq. 14 is the same.
+/// So 0 is the best single path alone, 1 the sum of all, −1 nothing at all. Values above 1 are possible, because plain
+/// TCP does not always fill its path. DPSAF eq. 14 is the same.
 ///
-/// `goodput` and `singles` need the same unit. The papers leave three cases open, and there is no answer in them: no plain TCP run;
-/// plain TCP delivers nothing on any path; only one path delivers at all and `goodput` is above it. With exactly its goodput the
-/// benefit is 0.
+/// `goodput` and `singles` need the same unit. The papers leave three cases open, for which the result is `None`: there
+/// is no plain TCP run; plain TCP delivers nothing on any path; only one path delivers anything and `goodput` is above
+/// it. If `goodput` is exactly that path's, the benefit is 0.
 ///
 /// ```
 /// use pathweave_lab::benefit::aggregation_benefit;
@@ -37,13 +37,13 @@ pub fn aggregation_benefit(goodput: f64, singles: &[f64]) -> Option<f64> {
     (rest > 0.0).then(|| gain / rest)
 }
 
-/// The path of a plain TCP run by the name in [`RunResult::scheduler`]: `tcp-path1` is path 1.
+/// The path of a plain TCP run from the name in [`RunResult::scheduler`]: `tcp-path1` is path 1.
 pub fn plain_tcp_path(scheduler: &str) -> Option<usize> {
     scheduler.strip_prefix("tcp-path")?.parse().ok()
 }
 
-/// Fills in every run's [`aggregation_benefit`](crate::results::Metrics::aggregation_benefit) from the plain TCP runs of the same
-/// scenario and seed. A path that is a backup does not count: nobody would choose it alone, and nothing is added to it.
+/// Fills in every run's [`aggregation_benefit`](crate::results::Metrics::aggregation_benefit) from the plain TCP runs
+/// of the same scenario and seed. Backup paths do not count, because they are not meant to be used alone or added up.
 pub fn fill_aggregation_benefit(results: &mut [RunResult]) {
     let mut singles: BTreeMap<(String, u64), Vec<f64>> = BTreeMap::new();
     for r in results.iter().filter(|r| plain_tcp_path(&r.scheduler).is_some() && !r.is_on_backup()) {

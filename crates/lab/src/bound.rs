@@ -1,4 +1,4 @@
-//! The bound: what no scheduler can exceed in the long run.
+//! The bound, which no scheduler can exceed in the long run.
 
 use crate::scenario::{Connection, HostModel, Link, Rate, Scenario};
 use pathweave_netsim::{Jitter, LossPosition};
@@ -10,23 +10,22 @@ const HEADERS: f64 = 40.0;
 const TIMESTAMPS: f64 = 12.0;
 /// A mapping with its DATA_ACK in each segment, bytes.
 const MAPPING: f64 = 24.0;
-/// A kernel takes one more segment, of up to this many bytes, once its send buffer has any room.
+/// Size of the last segment that a kernel accepts while its send buffer has any room, bytes.
 const LAST_SEGMENT: f64 = 65_536.0;
 
-/// One path as the bound sees it.
+/// The properties of a path that the bound needs.
 struct Path {
-    /// At most this many frames of the longest kind arrive per second, without those that are lost at random; infinite
-    /// if nothing limits them.
+    /// Most frames of full size that arrive per second, without those lost at random; infinite if nothing limits them.
     frames_per_s: f64,
-    /// The shortest time from the sender to the receiver without any transmission, seconds.
+    /// Shortest time from the sender to the receiver without transmissions, seconds.
     forward: f64,
-    /// The shortest time back, seconds.
+    /// Shortest time back, seconds.
     back: f64,
 }
 
-/// The most that the measured connection can deliver in the long run, 10⁶ bit/s of the application's data; `None` where this says
-/// nothing: with several measured connections, with links that follow a trace, that change or whose delay is normally distributed,
-/// and where nothing limits a path.
+/// The most that the measured connection can deliver in the long run, 10⁶ bit/s of the application's data. `None` if
+/// the bound does not apply: with several measured connections, with links that follow a trace, that change or whose
+/// delay is normally distributed, and if nothing limits a path.
 ///
 /// With cᵢ the data that path i can bring each second, random losses left out, fᵢ its shortest delay to the receiver, b the
 /// shortest delay back of any path, and W the window (the receive buffer, or the send buffer if that is smaller):
@@ -60,16 +59,19 @@ pub fn goodput_bound_mbps(scenario: &Scenario) -> Option<f64> {
     bound.is_finite().then_some(bound)
 }
 
-/// What two paths behind one window deliver in steady state if every window is sent in order, 10⁶ bit/s of the application's data; `None`
-/// where the measured connection has not two paths, and where [`goodput_bound_mbps`] says nothing.
+/// Goodput of two paths behind one window in steady state, if every window is sent in order, 10⁶ bit/s of the
+/// application's data. `None` if the measured connection does not have two paths, or if [`goodput_bound_mbps`] is
+/// `None`.
 ///
-/// With rᵢ the rate of path i in bit/s, W the window in bits, RTTᵢ the round trip of path i in seconds with one packet's transmission, o_slow
-/// the longer way to the receiver with one packet's transmission, and o_fast the shorter way back, both in seconds:
+/// Symbols: rᵢ is the rate of path i in bit/s, W the window in bits, RTTᵢ the round trip of path i in seconds with one
+/// packet's transmission, o_slow the longer delay to the receiver with one packet's transmission, and o_fast the
+/// shorter delay back, both in seconds:
 ///
 /// > max(min(rᵢ·1448/1514, W/RTTᵢ), min((r₀ + r₁)·1424/1514, W/(o_slow + o_fast)))
 ///
-/// 1448 and 1424 bytes are the data of a frame of 1514 bytes without and with a mapping; other MTUs have others. Delays are those that the
-/// scenario names, with the mean of their jitter. This is an aim and no bound: bursts exceed it.
+/// 1448 and 1424 bytes are the data of a frame of 1514 bytes without and with a mapping; other MTUs have other values.
+/// Delays are those of the scenario, with the mean of their jitter. The result is an aim and not a bound, because
+/// bursts exceed it.
 pub fn two_path_formula_mbps(scenario: &Scenario) -> Option<f64> {
     let mut measured = scenario.connections.iter().filter(|c| c.measured);
     let (Some(connection), None) = (measured.next(), measured.next()) else { return None };
@@ -94,13 +96,13 @@ fn plain_data(connection: &Connection) -> f64 {
     f64::from(connection.engine.tcp.mtu) - HEADERS - options
 }
 
-/// Bytes of the application's data in a full segment of these connections, with a mapping where they have Multipath TCP.
+/// Bytes of the application's data in a full segment of this connection, with a mapping if it uses Multipath TCP.
 pub fn data_per_frame(connection: &Connection) -> f64 {
     plain_data(connection) - if connection.engine.mptcp { MAPPING } else { 0.0 }
 }
 
-/// The most of all paths together, bit/s: the one with the shortest delay is filled first, which is the solution of the linear programme.
-/// `data` is in bits per frame.
+/// Most that all paths together deliver, bit/s. The path with the shortest delay is filled first, which is the solution
+/// of the linear programme. `data` is in bits per frame.
 fn together(paths: &mut [Path], window: f64, data: f64) -> f64 {
     let back = paths.iter().map(|p| p.back).fold(f64::INFINITY, f64::min);
     paths.sort_by(|a, b| a.forward.total_cmp(&b.forward));
@@ -113,7 +115,7 @@ fn together(paths: &mut [Path], window: f64, data: f64) -> f64 {
     sum
 }
 
-/// What can be sent beyond the first byte that is not acknowledged, bits.
+/// Most data in flight beyond the first unacknowledged byte, bits.
 fn window_bits(connection: &Connection) -> f64 {
     let receive = match connection.engine.receive_buffer {
         ReceiveBuffer::Fixed(bytes) | ReceiveBuffer::Auto { max: bytes, .. } => bytes as f64,
@@ -122,7 +124,7 @@ fn window_bits(connection: &Connection) -> f64 {
     receive.min(connection.engine.send_buffer as f64 + beyond) * 8.0
 }
 
-/// `delay` says in seconds how long a packet is on a link, without its transmission.
+/// The properties of a path. `delay` gives the seconds that a packet takes on a link, without its transmission.
 fn path(
     scenario: &Scenario,
     connection: &Connection,
@@ -155,12 +157,12 @@ fn path(
     Some(of)
 }
 
-/// The share of the packets that no random loss takes.
+/// Fraction of the packets that random loss spares.
 fn survivors(link: &Link) -> f64 {
     1.0 - link.settings.loss.share()
 }
 
-/// Seconds; `None` where the link changes or where there is no such thing.
+/// Shortest delay of a link, seconds. `None` if the link changes or its delay has no lower limit.
 fn shortest_delay(link: &Link) -> Option<f64> {
     let delay = link.settings.delay.as_secs_f64();
     match link.settings.jitter {
@@ -212,13 +214,13 @@ receive_buffer = "60KB"
     fn the_path_with_the_shorter_delay_is_filled_first() {
         // 480 kbit: the fast path holds 7.5 Mbit/s · 20 ms of it, the slow one 0.9 Mbit/s · 85 ms. Both fit.
         close(bound(&Variant::AsWritten, &[]), 9.0 * 1424.0 / 1514.0);
-        // 200 kbit leave less to the slow path than its rate.
+        // With 200 kbit, the slow path gets less than its rate.
         let fast = 8.0 * 1424.0 / 1514.0;
         let left = 0.2 - fast * 0.020;
         close(bound(&Variant::AsWritten, &[("connection.receive_buffer", "25KB")]), fast + left / 0.085);
-        // 160 kbit: the mappings cost more than the slow path brings, and without them there is one path.
+        // 160 kbit: mappings cost more than the slow path adds. Without mappings there is only one path.
         close(bound(&Variant::AsWritten, &[("connection.receive_buffer", "20KB")]), 8.0 * 1448.0 / 1514.0);
-        // 80 kbit in each round trip of 20 ms.
+        // The fast path carries 80 kbit in each round trip of 20 ms.
         close(bound(&Variant::AsWritten, &[("connection.receive_buffer", "10KB")]), 0.08 / 0.020);
     }
 
@@ -232,11 +234,12 @@ receive_buffer = "60KB"
             )
         };
         let frame = 1514.0 * 8.0 / 1e6;
-        // A large window has the rates, a middle one the faster path, a small one a window in each of its round trips.
+        // With a large window, the bound is the sum of the rates. With a middle one it is the faster path's rate, and
+        // with a small one a window in each round trip of the faster path.
         close(formula("1MB"), 9.0 * 1424.0 / 1514.0);
         close(formula("60KB"), 8.0 * 1448.0 / 1514.0);
         close(formula("10KB"), 0.08 / (0.020 + frame / 8.0));
-        // Between them, a window in each delay of both: 75 ms, a transmission at 1 Mbit/s and 10 ms.
+        // Between these, it is one window in each 75 ms, a transmission at 1 Mbit/s and 10 ms back.
         close(formula("99KB"), 0.792 / (0.085 + frame));
     }
 
@@ -251,7 +254,7 @@ receive_buffer = "60KB"
         let (fast, slow) = (8.0 * 1424.0 / 1514.0, 1424.0 / 1514.0);
         let after = [("path.slow.loss", "2%"), ("path.slow.loss_position", "after")];
         close(bound(&Variant::AsWritten, &after), fast + slow * 0.98);
-        // Before the queue it takes nothing of the link's rate.
+        // A loss before the queue takes nothing of the link's rate.
         let before = [("path.slow.loss", "2%"), ("path.slow.loss_position", "before")];
         close(bound(&Variant::AsWritten, &before), fast + slow);
     }
@@ -266,7 +269,7 @@ receive_buffer = "60KB"
         document.set("connection.receive_buffer", "40KB").expect("the setting is there");
         let scenario = document.scenario(&Registry::builtin(), &Variant::AsWritten).expect("it is a scenario");
         let (fast, middle) = (8.0 * 1424.0 / 1514.0, 4.0 * 1424.0 / 1514.0);
-        // The slowest path's place is what the other two leave: nothing, since the middle one does not get its rate either.
+        // The slowest path gets no part of the window: not even the middle one gets enough for its rate.
         let left = 0.32 - fast * 0.020;
         assert!(left / 0.050 < middle, "the middle path is short of window");
         close(goodput_bound_mbps(&scenario), fast + left / 0.050);
@@ -282,7 +285,7 @@ receive_buffer = "60KB"
     fn where_it_says_nothing() {
         assert_eq!(bound(&Variant::AsWritten, &[("path.fast.trace", "cellular:mean_rate=12Mbps")]), None);
         assert_eq!(bound(&Variant::AsWritten, &[("path.fast.jitter", "normal:deviation=1ms")]), None);
-        // Two unlimited paths: the window is what is left.
+        // With two unlimited paths, only the window limits the goodput.
         close(bound(&Variant::AsWritten, &[("path.rate", "unlimited")]), 0.48 / 0.020);
     }
 }

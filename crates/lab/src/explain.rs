@@ -1,4 +1,4 @@
-//! The decisions of one run: what the scheduler saw, what it answered and why, and what the connection made of it.
+//! The decisions of one run: the scheduler's input, its answer with the reason, and how the connection carried it out.
 //!
 //! An [`Entry`] is one line of JSON: plain numbers with their units in the names, times in seconds from the start of the
 //! run, places in the stream in bytes from its start. Recording changes nothing in the run.
@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// How far a run goes before what was recorded is taken from it.
+/// Simulated time after which the records so far are read.
 const STEP: Duration = Duration::from_millis(100);
 
 /// The decisions of one run between two times.
@@ -31,77 +31,77 @@ pub struct Explanation {
     pub overrides: BTreeMap<String, String>,
     /// Pathweave's version.
     pub version: String,
-    /// The first time that is shown, seconds.
+    /// Start of the period that is shown, seconds.
     pub from_s: f64,
-    /// The last time that is shown, seconds.
+    /// End of the period that is shown, seconds.
     pub to_s: f64,
     /// Names of the scenario's paths.
     pub paths: Vec<String>,
-    /// How many connections are measured; entries name theirs when it is more than one.
+    /// Number of measured connections. Entries name theirs if there are several.
     pub connections: usize,
-    /// The time of the last decision before the first that is shown, seconds.
+    /// Time of the last decision before the period, seconds.
     pub before_s: Option<f64>,
-    /// The time of the next decision, looked for only when none lies between the two times, seconds.
+    /// Time of the first decision after the period, seconds. It is looked for only if the period has none.
     pub after_s: Option<f64>,
-    /// Whether the send window was full, as told by [`What::WindowBlocked`], when the first time that is shown came.
+    /// Whether the send window was full, as in [`What::WindowBlocked`], at the start of the period.
     pub blocked_before: bool,
-    /// What happened, in the order of time.
+    /// The events in order of time.
     #[serde(skip)]
     pub entries: Vec<Entry>,
 }
 
-/// One thing that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// When, seconds.
+    /// Time of the event, seconds.
     pub time_s: f64,
-    /// The connection, where the scenario measures several.
+    /// The connection, if the scenario measures several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection: Option<String>,
-    /// What.
+    /// The event itself.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What happened.
+/// Kinds of events.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum What {
     /// The scheduler was asked.
     Decision {
-        /// What it saw.
+        /// The scheduler's input.
         saw: SawEntry,
-        /// What it answered.
-        verdict: Verdict,
-        /// Why.
+        /// The scheduler's answer.
+        verdict: DecisionEntry,
+        /// The reason of the answer.
         reason: ReasonEntry,
-        /// What the connection made of it.
-        outcome: Outcome,
+        /// How the connection carried the answer out.
+        outcome: DecisionOutcome,
     },
-    /// The connection gave data that was assigned before to one more subflow.
+    /// The connection assigned data to one more subflow, which was assigned before.
     Repeated {
-        /// To whom.
+        /// The subflow.
         #[serde(flatten)]
         subflow: Named,
         /// The data, bytes.
         range: [u64; 2],
-        /// Which mechanism.
+        /// The mechanism that caused it.
         reason: ReasonEntry,
     },
-    /// From now on data waits and some subflow has window space, but the send window or the send buffer is full.
+    /// Data waits and some subflow has window space, but from now on the send window or the send buffer is full.
     WindowBlocked {
-        /// Which of the two is full.
+        /// The one that is full.
         by: Limit,
-        /// The first of the subflows that carry the first unacknowledged byte.
+        /// The first of `holders`.
         holder: Option<Named>,
-        /// All of them.
+        /// The subflows that carry the first unacknowledged byte.
         holders: Vec<Named>,
     },
-    /// There is room again, or nothing waits for it any more.
+    /// There is room again, or no data waits for room any more.
     WindowUnblocked,
 }
 
-/// What is full while a connection is held back.
+/// The limits that hold a connection back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -121,35 +121,35 @@ fn limit(by: BlockedBy) -> Limit {
 /// A subflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Named {
-    /// Its number.
+    /// Number of the subflow.
     pub subflow: u8,
-    /// The name of its path.
+    /// Name of the subflow's path.
     pub path: String,
 }
 
-/// What a scheduler saw.
+/// The input of a scheduler.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SawEntry {
-    /// Its subflows.
+    /// The subflows.
     pub subflows: Vec<SubflowEntry>,
     /// The send window that the peer offers, bytes.
     pub send_window_bytes: u64,
     /// Room between the highest assigned byte and the window's end, bytes.
     pub send_window_free_bytes: u64,
-    /// First byte not acknowledged.
+    /// First unacknowledged byte.
     pub first_unacked: u64,
-    /// First byte that no subflow was given yet.
+    /// First unassigned byte.
     pub first_unassigned: Option<u64>,
-    /// Bytes written and given to no subflow.
+    /// Bytes written and not assigned.
     pub unassigned_bytes: u64,
     /// Bytes assigned and not acknowledged.
     pub in_flight_bytes: u64,
 }
 
-/// A subflow as a scheduler saw it.
+/// A subflow in the input of a scheduler.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SubflowEntry {
-    /// Which one.
+    /// The subflow.
     #[serde(flatten)]
     pub name: Named,
     /// Smoothed round-trip time, ms.
@@ -160,101 +160,101 @@ pub struct SubflowEntry {
     pub in_flight_segments: u32,
     /// Segments assigned and not sent.
     pub unsent_segments: u32,
-    /// Segments that the window lets out, beyond those assigned.
+    /// Segments that the window allows beyond those assigned.
     pub window_space_segments: u32,
     /// Bytes assigned and not acknowledged.
     pub queued_bytes: u64,
-    /// Bytes that its send buffer still takes.
+    /// Free space of its send buffer, bytes.
     pub send_buffer_space_bytes: u64,
-    /// It is a backup.
+    /// Whether it is a backup.
     pub backup: bool,
-    /// It is dark: it has shown no sign of life for a while.
+    /// Whether it is dark: it has given no answer for a while.
     pub stale: bool,
 }
 
-/// What a scheduler answered.
+/// Answers of a scheduler.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Data goes to a subflow.
+pub enum DecisionEntry {
+    /// Data is assigned to a subflow.
     Assign {
-        /// To whom.
+        /// The subflow.
         #[serde(flatten)]
         subflow: Named,
         /// The data, bytes.
         range: [u64; 2],
-        /// Also beyond the congestion window.
+        /// Whether the data may exceed the congestion window.
         queue: bool,
     },
-    /// Nothing goes anywhere.
+    /// No data is assigned.
     Wait {
-        /// For whom.
+        /// The subflow that the scheduler waits for.
         #[serde(rename = "for")]
         for_subflow: Option<Named>,
-        /// Until when at the latest, seconds.
+        /// Latest end of the wait, seconds.
         until_s: Option<f64>,
     },
 }
 
-/// A rule with its numbers.
+/// A reason with its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReasonEntry {
-    /// As a sentence.
+    /// The reason as a sentence with the numbers.
     pub text: String,
-    /// Without the numbers.
+    /// The reason without the numbers.
     pub rule: String,
     /// The numbers, with units in the names.
     pub terms: BTreeMap<String, f64>,
 }
 
-/// What the connection made of a decision.
+/// Ways in which the connection carries out a decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// The data was given.
+pub enum DecisionOutcome {
+    /// The data was assigned.
     Assigned(GivenEntry),
     /// A short segment is held back.
     HeldBack {
-        /// By what.
+        /// The rule that holds it back.
         by: &'static str,
     },
     /// The subflow gets the data at the end of this instant.
     Delegated,
-    /// It waits.
+    /// The connection waits.
     Waiting,
-    /// The default took over.
+    /// The default scheduler's decision was carried out instead.
     Replaced {
-        /// Why.
+        /// The reason.
         why: String,
-        /// What the default gave.
+        /// The data that the default scheduler assigned.
         by: Option<GivenEntry>,
     },
 }
 
-impl Outcome {
-    /// What was given to a subflow.
+impl DecisionOutcome {
+    /// The assigned data, if there is any.
     pub fn given(&self) -> Option<&GivenEntry> {
         match self {
-            Outcome::Assigned(given) | Outcome::Replaced { by: Some(given), .. } => Some(given),
+            DecisionOutcome::Assigned(given) | DecisionOutcome::Replaced { by: Some(given), .. } => Some(given),
             _ => None,
         }
     }
 }
 
-/// Data that a subflow was given.
+/// Data that was assigned to a subflow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GivenEntry {
-    /// Who.
+    /// The subflow.
     #[serde(flatten)]
     pub subflow: Named,
     /// The data, bytes.
     pub range: [u64; 2],
-    /// Why it is less than the scheduler asked for.
+    /// The limit that made it less than the scheduler asked for.
     pub clipped_by: Option<&'static str>,
 }
 
 /// Runs one variant of a scenario with one seed and records the decisions of the measured connections' senders from
-/// `from` to `to`. Both lie within the scenario's duration, in this order; nothing is shown of later times.
+/// `from` to `to`. Both must lie within the scenario's duration, in this order.
 ///
 /// # Errors
 /// If the scenario or a file that it names is wrong.
@@ -316,13 +316,13 @@ pub fn explain(
     }
 }
 
-/// What was last reported of each connection that is held back. If only the first unacknowledged byte has changed, that
-/// is not worth a line.
+/// The last report of each connection that is held back. A change of only the first unacknowledged byte is not reported
+/// again.
 #[derive(Default)]
 struct LastBlocked(BTreeMap<usize, (BlockedBy, SubflowSet)>);
 
 impl LastBlocked {
-    /// Whether `noted` says nothing new to a reader.
+    /// Whether `noted` is nothing new for a reader.
     fn repeats(&mut self, noted: &Noted) -> bool {
         match noted.observation.what {
             Happening::WindowBlocked { by, holders } => {
@@ -338,20 +338,20 @@ impl LastBlocked {
 }
 
 impl What {
-    /// Whether the scheduler was asked.
+    /// Whether the event is a decision.
     pub fn is_decision(&self) -> bool {
         matches!(self, What::Decision { .. })
     }
 }
 
-/// Names for what has only a number in the engine.
+/// Names of objects that have only numbers in the engine.
 struct Names<'a> {
     scenario: &'a Scenario,
     several: bool,
 }
 
 impl Names<'_> {
-    /// A line, where it is something that is explained.
+    /// The entry for an observation, if the observation is one to explain.
     fn entry(&self, noted: Noted) -> Option<Entry> {
         let Noted { connection, paths, observation } = noted;
         let named = |id: SubflowId| {
@@ -382,11 +382,11 @@ fn decision(decided: Decided, named: &impl Fn(SubflowId) -> Named) -> What {
     let (verdict, reason) = match &decision {
         Decision::Assign(a) => {
             let queue = a.window == WindowUse::Queue;
-            (Verdict::Assign { subflow: named(a.subflow), range: bytes(&a.range), queue }, &a.reason)
+            (DecisionEntry::Assign { subflow: named(a.subflow), range: bytes(&a.range), queue }, &a.reason)
         }
         Decision::Wait { until, for_subflow, reason } => {
             let until_s = until.map(Instant::as_secs_f64);
-            (Verdict::Wait { for_subflow: for_subflow.map(named), until_s }, reason)
+            (DecisionEntry::Wait { for_subflow: for_subflow.map(named), until_s }, reason)
         }
     };
     What::Decision {
@@ -402,11 +402,11 @@ fn decision(decided: Decided, named: &impl Fn(SubflowId) -> Named) -> What {
         verdict,
         reason: reason_entry(reason),
         outcome: match carried {
-            Carried::Assigned(g) => Outcome::Assigned(given(g)),
-            Carried::HeldBack(by) => Outcome::HeldBack { by: keeper(by) },
-            Carried::Delegated => Outcome::Delegated,
-            Carried::Waiting => Outcome::Waiting,
-            Carried::Replaced { error, by } => Outcome::Replaced { why: why(error), by: by.map(given) },
+            Carried::Assigned(g) => DecisionOutcome::Assigned(given(g)),
+            Carried::HeldBack(by) => DecisionOutcome::HeldBack { by: keeper(by) },
+            Carried::Delegated => DecisionOutcome::Delegated,
+            Carried::Waiting => DecisionOutcome::Waiting,
+            Carried::Replaced { error, by } => DecisionOutcome::Replaced { why: why(error), by: by.map(given) },
         },
     }
 }

@@ -14,7 +14,9 @@ fn explained(scenario: &str, scheduler: &str, settings: &[(&str, &str)], to_ms: 
 /// The texts of all waits for a subflow.
 fn waits(explanation: &Explanation) -> Vec<String> {
     let wait = |e: &Entry| match &e.what {
-        What::Decision { verdict: Verdict::Wait { for_subflow: Some(_), .. }, reason, .. } => Some(reason.text.clone()),
+        What::Decision { verdict: DecisionEntry::Wait { for_subflow: Some(_), .. }, reason, .. } => {
+            Some(reason.text.clone())
+        }
         _ => None,
     };
     explanation.entries.iter().filter_map(wait).collect()
@@ -27,7 +29,7 @@ fn waits_are_told_with_the_numbers_that_were_compared() {
     assert!(blest.iter().all(|t| t.starts_with("X·λ = ") && t.contains(" KB > ") && t.contains(" free (lambda = ")));
     let cp = waits(&explained("wlan-3g", "cp", &small, 1000));
     assert!(cp.iter().all(|t| t.starts_with("B = ") && t.contains(" > ") && t.ends_with(" available")), "{cp:?}");
-    // ECF waits where little is left to send.
+    // ECF waits when little data is left to send.
     let sized = [("connection.workload", "transfer:size=800KB"), ("connection.receive_buffer", "1MB")];
     let ecf = waits(&explained("cp-asymmetric", "ecf", &sized, 3000));
     assert!(ecf.iter().all(|t| t.contains("·rtt_F = ") && t.contains(" ms < ") && t.contains(" ms ≥ ")), "{ecf:?}");

@@ -37,7 +37,7 @@
 pub mod benefit;
 pub mod bound;
 pub mod explain;
-pub mod gates;
+pub mod metric;
 pub mod middlebox;
 pub mod results;
 mod run;

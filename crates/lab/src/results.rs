@@ -1,11 +1,11 @@
-//! What a run leaves behind: one line of JSON each.
+//! The result of a run, one line of JSON.
 
 use crate::scenario::HostModel;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of the result's fields; it changes when a field changes its meaning or goes away. `docs/results-format.md` says what
-/// each version changed.
+/// Version of the result's fields. It changes when a field changes its meaning or is removed. `docs/results-format.md`
+/// says what each version changed.
 pub const SCHEMA_VERSION: u32 = 3;
 
 /// Why a run has no data of which every measured connection starts after its end.
@@ -14,7 +14,7 @@ pub const STARTS_AFTER_THE_END: &str = "the measured connections start after the
 /// One run: a scenario, a scheduler, a seed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RunResult {
-    /// [`SCHEMA_VERSION`].
+    /// The value of [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// The scenario's name.
     pub scenario: String,
@@ -29,31 +29,31 @@ pub struct RunResult {
     pub seed: u64,
     /// How the run ended.
     pub status: Status,
-    /// Why, where it did not complete.
+    /// The reason why the run did not complete.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
-    /// Hash of everything that a wire would show, 32 hexadecimal digits.
+    /// Hash of everything that a capture of all links would show, 32 hexadecimal digits.
     pub digest: String,
-    /// The scenario's paths, in the order of every list that goes by path.
+    /// The scenario's paths. Every list by path has this order.
     #[serde(default)]
     pub paths: Vec<PathInfo>,
-    /// The path, an index into `paths`, where the run is plain TCP on one path.
+    /// The path of a run of plain TCP, an index into `paths`.
     #[serde(default)]
     pub plain_tcp: Option<usize>,
-    /// What the scheduler should be warned about, in sentences.
+    /// Warnings about the scheduler, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// The numbers.
+    /// The metrics.
     pub metrics: Metrics,
-    /// Every connection of the scenario by itself, measured or not.
+    /// Results of every connection of the scenario, measured or not.
     #[serde(default)]
     pub connections: Vec<ConnectionResult>,
-    /// The sources of UDP packets.
+    /// Results of the sources of UDP packets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<TrafficResult>,
-    /// The numbers over time.
+    /// Values over time.
     pub series: Series,
-    /// What the run was made from.
+    /// The inputs of the run.
     pub manifest: Manifest,
 }
 
@@ -67,9 +67,9 @@ impl RunResult {
 /// A path of the scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathInfo {
-    /// Its name.
+    /// The path's name.
     pub name: String,
-    /// The measured connection uses it only while no other path works.
+    /// Whether the measured connection uses it only if no other path works.
     pub backup: bool,
 }
 
@@ -77,16 +77,16 @@ pub struct PathInfo {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// As the scenario says: the time is over, or all data has arrived.
+    /// The run ended as the scenario says: its time is over, or all data has arrived.
     #[default]
     Completed,
-    /// Data was left and nothing more would ever have happened, or the run's time limit came first.
+    /// Data was left that would never have arrived, or the run's time limit was reached.
     Stalled,
     /// The connection ended with an error.
     Failed,
 }
 
-/// The numbers of one run, over the measured connection's receiving side unless said otherwise.
+/// The metrics of one run. They are of the measured connections' receivers unless said otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
     /// In-order data delivered to the application over the measured time, 10⁶ bit/s.
@@ -94,11 +94,12 @@ pub struct Metrics {
     /// Aggregation benefit (CP eq. 9): 0 is the best single path alone, 1 the sum of all, −1 nothing at all. `None` if the
     /// plain TCP runs of the same seed are not known.
     pub aggregation_benefit: Option<f64>,
-    /// From the start of the connection to the last byte's delivery, seconds; nothing for runs of a fixed duration.
+    /// Time from the start of the connection to the delivery of the last byte, seconds; `None` for runs of a fixed
+    /// duration.
     pub completion_s: Option<f64>,
-    /// Data segments sent again on their own subflow.
+    /// Data segments retransmitted on their own subflow.
     pub retransmitted_segments: u64,
-    /// Data segments sent on a subflow though another one already carried their bytes, after a timeout or a dead path.
+    /// Data segments sent on a second subflow after a timeout or because of a dead path.
     pub reinjected_segments: u64,
     /// Segments that opportunistic retransmission sent (`pr`).
     pub opportunistic_retransmissions: u64,
@@ -106,34 +107,34 @@ pub struct Metrics {
     pub penalisations: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Time in which later data was there and earlier data was missing, seconds.
+    /// Time in which later data had arrived and earlier data was missing, seconds.
     pub head_of_line_blocked_s: f64,
-    /// Time in which the sender had data and window space on some subflow, and the receive window held it back, seconds.
+    /// Time in which the sender had data and window space on some subflow, but the receive window was full, seconds.
     pub window_limited_s: f64,
-    /// Data waiting out of order at the receiver, the maximum of every 10 ms.
+    /// Data waiting out of order at the receiver, as the maximum of every 10 ms.
     pub out_of_order_bytes: OutOfOrder,
-    /// Times between two deliveries of in-order data to the application, ms (CP §4.2). What becomes in order at one time is one delivery,
-    /// so data that waits for a slow path makes these times long.
+    /// Times between two deliveries of in-order data to the application, ms (CP §4.2). Data that becomes in order at
+    /// the same time is one delivery, so data that waits for a slow path makes these times long.
     #[serde(default)]
     pub arrival_interval_ms: Intervals,
-    /// Segments sent and not acknowledged on their subflows, the mean over the measured time (REMS §6). The sum of all subflows.
+    /// Segments sent and not acknowledged on all subflows together, the mean over the measured time (REMS §6).
     #[serde(default)]
     pub unacknowledged_segments: f64,
-    /// By path.
+    /// Metrics of each path.
     pub per_path: Vec<PathMetrics>,
-    /// Where the measured time went.
+    /// Parts of the measured time.
     #[serde(default)]
     pub time: TimeSpent,
-    /// Jain's fairness index over the goodput of all connections, (Σx)² / (n · Σx²): 1 when all get the same, 1/n when one gets
-    /// everything. Nothing with a single connection.
+    /// Jain's fairness index over the goodput of all connections, (Σx)² / (n · Σx²): 1 if all get the same, 1/n if one
+    /// gets everything. `None` with a single connection.
     #[serde(default)]
     pub fairness: Option<f64>,
-    /// From the time at which a message is there to be written, or at which a web page's object is asked for, to the delivery of its
-    /// last byte (BLEST §III). Nothing for other workloads.
+    /// Time from the moment at which a message is due to be written, or a web page's object is requested, to the
+    /// delivery of its last byte (BLEST §III). `None` for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_delay_ms: Option<Delays>,
-    /// Messages, and objects of web pages, that were due within the measured time, a second or more before its end, and did not arrive.
-    /// Nothing if a measured connection has another workload: one that sends as fast as the network lets it.
+    /// Messages, and objects of web pages, that were due within the measured time, a second or more before its end, and
+    /// did not arrive. `None` if a measured connection has a workload that sends as fast as the network allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undelivered_messages: Option<u64>,
 }
@@ -147,10 +148,10 @@ pub struct Intervals {
     pub max: f64,
 }
 
-/// How long messages were on their way, ms.
+/// Delays of messages, ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Delays {
-    /// How many there were.
+    /// Number of messages.
     pub count: u64,
     /// Mean.
     pub mean: f64,
@@ -164,21 +165,22 @@ pub struct Delays {
     pub max: f64,
 }
 
-/// Where the measured time went at the measured connections' senders, seconds, sampled every two milliseconds. Times of several
-/// measured connections are added. All but the lists by path share the time among them: they add up to it ([`TimeSpent::total_s`]). The lists
-/// by path are times of their own.
+/// Parts of the measured time at the measured connections' senders, seconds, sampled every two milliseconds. Times of
+/// several measured connections are added. The parts outside of the lists by path add up to the measured time
+/// ([`TimeSpent::total_s`]). The lists by path overlap with them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeSpent {
     /// The application had nothing to send, or the connection was not set up yet.
     pub no_data_s: f64,
-    /// Some subflow had room in its congestion window, and the shared window (the peer's receive buffer) was full, or had no room for
-    /// a whole segment (avoidance of silly windows).
+    /// Some subflow had room in its congestion window, but the shared window (the peer's receive buffer) was full, or
+    /// had no room for a whole segment (avoidance of silly windows).
     pub window_full_s: f64,
-    /// Every subflow's congestion window was full: the paths were busy.
+    /// Every subflow's congestion window was full, so the paths were busy.
     pub congestion_windows_full_s: f64,
-    /// Data, room in a congestion window and room in the shared window were there, and the scheduler waited.
+    /// The scheduler waited although there was data, room in a congestion window and room in the shared window.
     pub scheduler_waits_s: f64,
-    /// Data and room were there, and Nagle's rule (setting `nagle`), or an application that has more to come, kept a short segment.
+    /// There was data and room, but a short segment was held back by Nagle's rule (setting `nagle`), or because the
+    /// application has more data to come.
     #[serde(default)]
     pub nagle_s: f64,
     /// A paced segment waited for its time (setting `pacing`).
@@ -187,15 +189,15 @@ pub struct TimeSpent {
     /// The application had more to write, and the send buffer (setting `send_buffer`) was full of data on its way.
     #[serde(default)]
     pub send_buffer_s: f64,
-    /// None of these: data was on its way out.
+    /// None of these: data was being sent.
     pub sending_s: f64,
-    /// By path: the shared window was full, and the first missing byte was on this path.
+    /// Times by path in which the shared window was full and the first missing byte was on this path.
     pub window_full_by_path_s: Vec<f64>,
-    /// By path: the receiver held later data back because the first missing byte was on this path.
+    /// Times by path in which the receiver held later data back because the first missing byte was on this path.
     pub blocked_by_path_s: Vec<f64>,
-    /// By path: its subflow was in slow start.
+    /// Times by path in which its subflow was in slow start.
     pub slow_start_by_path_s: Vec<f64>,
-    /// By path: its subflow repaired losses, in fast recovery or after a timeout.
+    /// Times by path in which its subflow repaired losses, in fast recovery or after a timeout.
     pub recovery_by_path_s: Vec<f64>,
 }
 
@@ -211,19 +213,19 @@ impl TimeSpent {
 /// One connection of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionResult {
-    /// Its name.
+    /// The connection's name.
     pub name: String,
-    /// The metrics are its.
+    /// Whether the metrics count this connection.
     pub measured: bool,
-    /// Multipath TCP was in use at the end; otherwise plain TCP.
+    /// Whether Multipath TCP was in use at the end, and not plain TCP.
     pub mptcp: bool,
     /// In-order data delivered over the measured time, 10⁶ bit/s.
     pub goodput_mbps: f64,
     /// In-order data delivered over the whole run, bytes.
     pub received_bytes: u64,
-    /// From its start to its last byte's delivery, seconds; `None` if it did not end by itself.
+    /// Time from the connection's start to the delivery of its last byte, seconds; `None` if it did not end by itself.
     pub completion_s: Option<f64>,
-    /// Why it ended early.
+    /// The reason why it ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -231,9 +233,9 @@ pub struct ConnectionResult {
 /// A source of UDP packets, over the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrafficResult {
-    /// Its name.
+    /// The source's name.
     pub name: String,
-    /// Packets that it sent.
+    /// Packets sent.
     pub sent_packets: u64,
     /// Packets that arrived.
     pub delivered_packets: u64,
@@ -241,7 +243,7 @@ pub struct TrafficResult {
     pub goodput_mbps: f64,
 }
 
-/// Data that waits out of order, bytes: the distribution of the maxima of each 10 ms, and looks at single times.
+/// Data that waits out of order, bytes: the distribution of the maxima of each 10 ms, and the mean at single times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OutOfOrder {
     /// Mean.
@@ -250,25 +252,26 @@ pub struct OutOfOrder {
     pub p95: u64,
     /// Maximum.
     pub max: u64,
-    /// Mean of what is there each 100 ms (DPSAF §IV).
+    /// Mean of the data that waits at each multiple of 100 ms (DPSAF §IV).
     #[serde(default)]
     pub looked_at: f64,
 }
 
-/// One path's part.
+/// Metrics of one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathMetrics {
-    /// Data bytes sent on the path, repeated ones included.
+    /// Data bytes sent on the path, retransmissions included.
     pub sent_bytes: u64,
-    /// The path's part of the goodput, 10⁶ bit/s: the whole goodput, divided by the new data that arrived over each path first.
+    /// The path's share of the goodput, 10⁶ bit/s. The goodput is divided in proportion to the new data that arrived
+    /// over each path first.
     pub goodput_mbps: f64,
-    /// The mean of the smoothed round-trip time while the path's subflow can be used, ms (CP Fig. 6 compares those of two paths); 0 without
-    /// a sample.
+    /// Mean smoothed round-trip time of the path's usable subflow, ms (CP Fig. 6 compares those of two paths); 0
+    /// without a sample.
     #[serde(default)]
     pub mean_rtt_ms: f64,
 }
 
-/// Numbers over time: equal steps from the start of the run.
+/// Values over time, in equal steps from the start of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Length of a step, seconds.
@@ -277,12 +280,12 @@ pub struct Series {
     pub goodput_mbps: Vec<f64>,
     /// Most data waiting out of order in each step, bytes.
     pub out_of_order_bytes: Vec<u64>,
-    /// New data that arrived over each path in each step, 10⁶ bit/s: one list a path.
+    /// New data that arrived over each path in each step, 10⁶ bit/s: one list per path.
     pub per_path_mbps: Vec<Vec<f64>>,
-    /// The senders' subflows of the measured connections, as they are at the end of each step.
+    /// The senders' subflows of the measured connections at the end of each step.
     #[serde(default)]
     pub subflows: Vec<SubflowSeries>,
-    /// What the schedulers of the measured connections carry along, where they do, as it is at the end of each step.
+    /// Internal values of the measured connections' schedulers at the end of each step, if the schedulers have any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scheduler: Vec<QuantitySeries>,
     /// The links of the paths in the direction of the data.
@@ -290,7 +293,7 @@ pub struct Series {
     pub links: Vec<LinkSeries>,
 }
 
-/// A subflow of a measured connection over time; a subflow that takes another one's place on its path continues its lists.
+/// A subflow of a measured connection over time. If another subflow replaces it on its path, the lists continue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SubflowSeries {
     /// The connection's name.
@@ -305,38 +308,39 @@ pub struct SubflowSeries {
     pub in_flight_segments: Vec<u32>,
 }
 
-/// A number that a scheduler carries along, over time: BLEST's lambda, CP's pauses and guard times.
+/// An internal value of a scheduler over time: BLEST's lambda, CP's pauses and guard times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QuantitySeries {
     /// The connection's name.
     pub connection: String,
-    /// Its name, with its unit at the end where it has one.
+    /// The value's name, with its unit at the end if it has one.
     pub name: String,
-    /// The path of the subflow that it is about, an index into the result's `paths`; nothing for one of the connection.
+    /// The path of the subflow that the value belongs to, an index into the result's `paths`; `None` for a value of the
+    /// connection.
     pub path: Option<usize>,
-    /// Its values; nothing where there is none yet, or none any more.
+    /// The value at each step; `None` while there is none.
     pub values: Vec<Option<f64>>,
 }
 
 /// A link over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkSeries {
-    /// Its name: `NAME.up` or `NAME.down`.
+    /// The link's name: `NAME.up` or `NAME.down`.
     pub link: String,
     /// The paths that use it, indices into the result's `paths`.
     pub paths: Vec<usize>,
     /// Bytes that wait in its queue at the end of each step.
     pub queue_bytes: Vec<u64>,
-    /// What it could carry in each step, 10⁶ bit/s; empty where the rate is unlimited.
+    /// The link's capacity in each step, 10⁶ bit/s; empty if the rate is unlimited.
     pub capacity_mbps: Vec<f64>,
 }
 
-/// What a run was made from. No host and no date: equal runs are equal bytes.
+/// The inputs of a run. The host and the date are left out, so equal runs give equal bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Pathweave's version.
     pub version: String,
-    /// The commit of the sources, where the program knows it.
+    /// The commit of the sources, if the program knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// Hash of the scenario as it was run, overrides included, 32 hexadecimal digits.

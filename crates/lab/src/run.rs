@@ -1,16 +1,17 @@
-//! One run: a pure function of a scenario file, a variant, a seed and the files it names.
+//! Makes one run: a pure function of a scenario file, a variant, a seed and the files that the scenario names.
 
 use crate::results::{Manifest, PathInfo, RunResult, SCHEMA_VERSION};
 use crate::scenario::{Document, Files, PathMode, Scenario, ScenarioError, Variant};
 use crate::sim::{BuildError, Simulation};
 use pathweave_algorithms::Registry;
 
-/// Why a run could not start.
+/// The reason why a run could not start.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum RunError {
-    /// The scenario is wrong.
+    /// The scenario has a mistake.
     Scenario(Box<ScenarioError>),
-    /// A file that it names is missing or wrong.
+    /// A file that the scenario names is missing or wrong.
     Build(BuildError),
 }
 
@@ -39,11 +40,11 @@ pub fn run(
     run_watched(document, variant, seed, registry, files, |_| {})
 }
 
-/// Does as [`run`], after `watch` has been given the simulation to look at: to take a capture, say. The result does not
-/// depend on it.
+/// Like [`run`], but first gives the simulation to `watch`, for example to take a capture. The result does not depend
+/// on `watch`.
 ///
 /// # Errors
-/// As [`run`].
+/// As for [`run`].
 pub fn run_watched(
     document: &Document,
     variant: &Variant,
@@ -60,7 +61,7 @@ pub fn run_watched(
     let backup = |path: usize| {
         let place = connection.and_then(|c| c.paths.iter().position(|p| *p == path).map(|i| (c, i)));
         match (variant, place) {
-            // Plain TCP has one path alone: what it is to the connection goes by its place there.
+            // Plain TCP has only one path. The place of that path in the connection decides whether it is a backup.
             (Variant::PlainTcp(i), Some((c, _))) => {
                 scenario.paths[path].backup || (c.path_mode == PathMode::Backup && *i > 0)
             }

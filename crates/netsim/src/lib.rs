@@ -44,6 +44,7 @@ mod link;
 mod loss;
 mod network;
 mod packet;
+mod pool;
 #[cfg(test)]
 mod properties;
 mod queue;
@@ -63,6 +64,7 @@ pub use network::{NetEvent, Network, Tap};
 pub use packet::LinkStats;
 pub use packet::{Fate, Packet, Tagged};
 pub use pathweave_units::Ecn;
+pub use pool::Pool;
 pub use queue::Codel;
 pub use queue::{Queue, QueueLimit};
 pub use random::LinkRandom;

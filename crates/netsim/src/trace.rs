@@ -67,7 +67,7 @@ pub enum TraceError {
         /// The number of the last line, from 1.
         line: usize,
     },
-    /// Repeated until the end of a longer trace, it would have too many opportunities.
+    /// The trace would have too many opportunities if it was repeated until the end of a longer trace.
     #[error(
         "repeated over {length}, it has more than {MOST_OPPORTUNITIES} opportunities; the other direction's trace must be shorter"
     )]

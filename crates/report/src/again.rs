@@ -1,4 +1,5 @@
-//! How to make the runs of a page again: a command to paste, the scenario's file to save, and what the runs can be compared by.
+//! The instructions for repeating the runs of a page: a command to paste, the scenario's file to save, and what
+//! identifies equal runs.
 
 use crate::card::About;
 use crate::document::{base64, html};
@@ -6,7 +7,7 @@ use pathweave_lab::results::RunResult;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The card, as HTML.
+/// The card with the instructions, as HTML.
 pub(crate) fn card(out: &mut String, runs: &[&RunResult], about: Option<&About>) {
     let Some(first) = runs.first() else { return };
     out.push_str("<div class=\"card\"><h3>How to make these runs again</h3>");
@@ -60,7 +61,7 @@ pub(crate) fn card(out: &mut String, runs: &[&RunResult], about: Option<&About>)
     out.push_str("</tbody></table></div></details></div>\n");
 }
 
-/// The files that the scenario needs beside it.
+/// The files that must be beside the scenario's file.
 fn beside(traces: &[String]) -> String {
     match traces {
         [] => String::new(),

@@ -1,4 +1,4 @@
-//! A scenario at a glance: its topology as a drawing, and what its links and connections are set to.
+//! A scenario at a glance: a drawing of its topology, and the settings of its links and connections.
 
 use crate::document::html;
 use crate::table::many_in_words;
@@ -7,12 +7,12 @@ use pathweave_lab::scenario::{Connection, Link, Scenario};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What a page says about a scenario besides its results.
+/// Facts about a scenario that a page shows beside its results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// The scenario's name.
     pub scenario: String,
-    /// One or two lines that say what the scenario shows.
+    /// One or two lines about what the scenario shows.
     pub description: String,
     /// The scenario's source.
     pub source: String,
@@ -20,38 +20,38 @@ pub struct About {
     pub command: String,
     /// The explanation page that is written beside the page, if there is one.
     pub explanation: Option<ExplanationLink>,
-    /// How its runs are made again, if a command can do that.
+    /// The instructions for repeating the runs, if a command can do that.
     pub again: Option<Again>,
-    /// Its card, as HTML.
+    /// The scenario's card, as HTML.
     card: String,
 }
 
-/// A command that makes the runs again from a file that the page holds.
+/// A command that repeats the runs from a file that the page holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Again {
     /// The command, for a shell; empty if there is none.
     pub command: String,
     /// The scenario's file name in the command.
     pub file: String,
-    /// The file's text.
+    /// The text of the file.
     pub text: String,
-    /// The traces that the file names, which the page does not hold.
+    /// Traces that the file names. The page does not hold them.
     pub traces: Vec<String>,
 }
 
 /// A page of `pathweave explain` beside the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplanationLink {
-    /// The scheduler that it explains.
+    /// The scheduler that the page explains.
     pub scheduler: String,
     /// The page's address, relative to the report.
     pub href: String,
-    /// The seed and the span that it shows, for people.
+    /// The seed and the period that the page shows, for people.
     pub shows: String,
 }
 
 impl About {
-    /// What a scenario says about itself.
+    /// The facts that the scenario itself states.
     pub fn of(scenario: &Scenario) -> Self {
         About {
             scenario: scenario.name.clone(),
@@ -129,7 +129,8 @@ fn card(scenario: &Scenario) -> String {
     out
 }
 
-/// Whether a link has a line in the table: unless it only delays packets, as most ways back do.
+/// Whether a link has a line in the table. A link that only delays packets, as most links back to the client do, has
+/// none.
 fn shapes(link: &Link) -> bool {
     link.written("rate").is_some_and(|r| r != "unlimited") || !others(link).is_empty() || loses(link)
 }
@@ -138,7 +139,7 @@ fn loses(link: &Link) -> bool {
     link.written("loss").is_some_and(|l| l != "0")
 }
 
-/// A link's name for people: `wlan` for the way from the client, `wlan, back` for the way back.
+/// A link's name for people: `wlan` for the direction from the client, `wlan, back` for the direction back.
 fn direction(name: &str) -> String {
     match name.rsplit_once('.') {
         Some((base, "down")) => format!("{base}, back"),
@@ -276,7 +277,7 @@ fn topology(scenario: &Scenario) -> String {
     out + "</svg>"
 }
 
-/// The lines beside a link: `wlan: 25 Mbit/s, 25 ms, 100 packets`, and what is different on the way back.
+/// The labels of a link: `wlan: 25 Mbit/s, 25 ms, 100 packets`, and the differences of the direction back.
 fn labels(pair: &[Link]) -> Vec<String> {
     let texts: Vec<String> = pair.iter().map(link_text).collect();
     let Some((there, back)) = texts.first().zip(texts.last()) else { return Vec::new() };

@@ -8,10 +8,10 @@ use std::fmt::Write;
 const HEAD: &str = "scenario,scheduler,same_packets_as,plain_tcp_path,host,planned,runs,stalled,failed,failure,judged_by,\
                     goodput_mbps,goodput_ci95_mbps,completion_s,reference,difference,difference_ci95,significant,aggregation_benefit,share_by_path";
 
-/// Heading and lines. Intervals are half of the 95 % interval's width: of the mean, and of the difference to the reference seed by
-/// seed. What was asked for and has no measurement has a line without numbers.
+/// The heading and the lines. An interval is half the width of the 95 % interval of the mean, or of the difference to
+/// the reference seed by seed. A scheduler without a measurement has a line without numbers.
 pub fn csv(comparisons: &[Comparison]) -> String {
-    let mut out = format!("{}\n", METRICS.iter().fold(HEAD.to_owned(), |head, m| head + "," + m.csv.0));
+    let mut out = format!("{}\n", METRICS.iter().fold(HEAD.to_owned(), |head, m| head + "," + m.csv));
     for comparison in comparisons {
         for summary in &comparison.summaries {
             line(&mut out, comparison, summary, &summary.scheduler, "");
@@ -51,11 +51,11 @@ fn line(out: &mut String, comparison: &Comparison, s: &Summary, name: &str, same
         number(s.benefit.map(|b| b.mean)),
         s.share.iter().map(|x| number(Some(*x))).collect::<Vec<_>>().join("/"),
     ];
-    let metrics = METRICS.iter().zip(&s.metrics).map(|(m, value)| number(value.map(|x| x / m.csv.1)));
+    let metrics = METRICS.iter().zip(&s.metrics).map(|(m, value)| number(value.map(|x| m.in_csv(x))));
     write_line(out, fields.into_iter().chain(metrics));
 }
 
-/// The line of what was asked for and has no measurement.
+/// Writes the line of a scheduler without a measurement.
 fn without_numbers(out: &mut String, comparison: &Comparison, absent: &Absent) {
     let known = [
         comparison.scenario.clone(),
@@ -81,7 +81,7 @@ fn write_line(out: &mut String, fields: impl Iterator<Item = String>) {
     let _ = writeln!(out, "{}", fields.map(quoted).collect::<Vec<_>>().join(","));
 }
 
-/// A host as in scenarios and results.
+/// Name of a host in scenarios and results.
 fn host_name(host: HostModel) -> String {
     serde_json::to_value(host).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }

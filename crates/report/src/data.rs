@@ -1,4 +1,4 @@
-//! What the page's script draws from: summaries, and series thinned to what a screen can show.
+//! The input of the page's script: summaries, and series thinned to a screen's resolution.
 
 use crate::card::About;
 use crate::comparison::{Comparison, Judged, Standing, Summary};
@@ -10,39 +10,39 @@ use serde::Serialize;
 
 /// Most points of a series; longer ones are thinned.
 const POINTS: usize = 300;
-/// Most seeds whose own series are embedded; median and quartiles are always of all.
+/// Most seeds with series of their own on the page. Median and quartiles are always over all seeds.
 const SEEDS: usize = 20;
 
-/// Everything of the page.
+/// The data of the page.
 #[derive(Serialize)]
 pub(crate) struct Data {
     pub(crate) scenarios: Vec<ScenarioData>,
 }
 
-/// One section.
+/// The data of one section.
 #[derive(Serialize)]
 pub(crate) struct ScenarioData {
     name: String,
     paths: Vec<String>,
-    /// What is judged, its unit, and what is said of a row without a value.
+    /// Name and unit of the ranking value, and the words for a row without one.
     judged: &'static str,
     unit: &'static str,
     no_value: &'static str,
-    /// The seeds that can be chosen.
+    /// The seeds that a reader can choose.
     seeds: Vec<u64>,
-    /// How many seeds there are.
+    /// Number of all seeds.
     all_seeds: usize,
-    /// Rows: the best scheduler, the reference, and the one that is explained until another one is chosen.
+    /// Indices of the best scheduler's row, the reference's row, and the row that is explained at first.
     best: Option<usize>,
     reference: Option<usize>,
     chosen: Option<usize>,
-    /// How `pathweave explain` is called, without the scheduler and the seed.
+    /// The call of `pathweave explain`, without the scheduler and the seed.
     command: String,
     explanation: Option<Explained>,
     rows: Vec<Row>,
 }
 
-/// An explanation page beside this one.
+/// A link to an explanation page beside this one.
 #[derive(Serialize)]
 struct Explained {
     scheduler: String,
@@ -50,7 +50,7 @@ struct Explained {
     shows: String,
 }
 
-/// One scheduler, in ranked order.
+/// One scheduler. Rows are in ranked order.
 #[derive(Serialize)]
 struct Row {
     name: String,
@@ -58,24 +58,24 @@ struct Row {
     same: Vec<String>,
     plain_tcp: Option<usize>,
     standing: Option<&'static str>,
-    /// What is judged.
+    /// The ranking value.
     value: Option<Spread>,
     against: Option<Against>,
     benefit: Option<f64>,
     share: Vec<f64>,
-    /// Where the time went: name, seconds.
+    /// Parts of the time: name and seconds.
     parts: Vec<(&'static str, f64)>,
-    /// By path, seconds: slow start, recovery, blocked the receiver, window full because of it.
+    /// Times of each path, seconds: in slow start, in recovery, blocking the receiver, keeping the send window full.
     by_path: Vec<[f64; 4]>,
-    /// Seconds a step.
+    /// Length of a step of the series, seconds.
     step: f64,
-    /// Means of a second, 10⁶ bit/s.
+    /// Goodput over the last second, 10⁶ bit/s.
     goodput_series: SeriesData,
     /// Delivered since the start, MB.
     delivered_series: SeriesData,
-    /// KB.
+    /// Bytes in queues, KB.
     queue_series: SeriesData,
-    /// What the subflows and links did with the first seed.
+    /// Series of the subflows and links with the first seed.
     subflows: Vec<SubflowData>,
 }
 
@@ -85,7 +85,7 @@ struct Spread {
     median: f64,
 }
 
-/// Against the reference.
+/// Difference to the reference.
 #[derive(Serialize)]
 struct Against {
     mean: f64,
@@ -95,7 +95,8 @@ struct Against {
     significant: Option<bool>,
 }
 
-/// Median and quartiles over all seeds, as long as at least half of the runs go on; and single runs in the order of the seeds.
+/// Median and quartiles over all seeds, up to the time when less than half of the runs are still running; and single
+/// runs in the order of the seeds.
 #[derive(Serialize, Default)]
 struct SeriesData {
     median: Vec<f64>,
@@ -110,23 +111,35 @@ struct SubflowData {
     path: usize,
     cwnd: Vec<f64>,
     in_flight: Vec<f64>,
-    /// Milliseconds.
+    /// Smoothed round-trip time, ms.
     srtt: Vec<f64>,
-    /// KB in all queues of the path.
+    /// Data in all queues of the path, KB.
     queue: Vec<f64>,
-    /// 10⁶ bit/s of its narrowest link; empty where no link has a limit.
+    /// Rate of the path's slowest link, 10⁶ bit/s; empty if no link has a rate limit.
     capacity: Vec<f64>,
 }
 
 impl Data {
     pub(crate) fn of(results: &[RunResult], comparisons: &[Comparison], about: &[About], why: Option<&str>) -> Self {
-        let of = |c: &Comparison| scenario(c, results, about.iter().find(|a| a.scenario == c.scenario), why);
+        let of = |c: &Comparison| scenario(c, results, about.iter().find(|a| a.scenario == c.scenario), why, SEEDS);
         Data { scenarios: comparisons.iter().map(of).collect() }
     }
 }
 
-fn scenario(comparison: &Comparison, results: &[RunResult], about: Option<&About>, why: Option<&str>) -> ScenarioData {
-    let seeds: Vec<u64> = comparison.seeds.iter().copied().take(SEEDS).collect();
+/// The data of one comparison that the page's script draws, without the series of single seeds: the ranking, median and
+/// quartiles over time, and the parts of the time.
+pub fn drawn(comparison: &Comparison, results: &[RunResult]) -> impl Serialize + use<> {
+    scenario(comparison, results, None, None, 0)
+}
+
+fn scenario(
+    comparison: &Comparison,
+    results: &[RunResult],
+    about: Option<&About>,
+    why: Option<&str>,
+    most_seeds: usize,
+) -> ScenarioData {
+    let seeds: Vec<u64> = comparison.seeds.iter().copied().take(most_seeds).collect();
     let place = |wanted: Option<&Summary>| {
         let name = &wanted?.scheduler;
         comparison.summaries.iter().position(|s| s.scheduler == *name)
@@ -257,7 +270,8 @@ fn series(runs: &[Vec<f64>], embedded: &[usize]) -> SeriesData {
     data
 }
 
-/// The mean of the last second at each step: data that waited out of order is delivered in bursts far above any link's rate.
+/// The mean over the last second at each step. Single steps would not do: data that waited out of order is delivered in
+/// bursts far above any link's rate.
 fn second_means(values: &[f64], step_s: f64) -> Vec<f64> {
     let window = if step_s > 0.0 { ((1.0 / step_s).round() as usize).max(1) } else { 1 };
     let mean = |end: usize| {
@@ -277,24 +291,24 @@ fn cumulated(values: &[f64], step_s: f64) -> Vec<f64> {
     values.iter().map(next).collect()
 }
 
-/// The last of each `thin` values, to three places.
+/// The last of each `thin` values, with three decimals.
 fn last_of(values: &[f64], thin: usize) -> Vec<f64> {
     values.chunks(thin).filter_map(|c| c.last()).map(|x| (x * 1e3).round() / 1e3).collect()
 }
 
-/// Means of each `thin` values, to three places.
+/// Mean of each `thin` values, with three decimals.
 fn means(values: &[f64], thin: usize) -> Vec<f64> {
     let round = |x: f64| (x * 1e3).round() / 1e3;
     values.chunks(thin).map(|c| round(c.iter().sum::<f64>() / c.len() as f64)).collect()
 }
 
-/// Of bytes; in KB to one place.
+/// Maximum of each `thin` numbers of bytes, in KB with one decimal.
 fn maxima(values: &[u64], thin: usize) -> Vec<f64> {
     let round = |bytes: u64| (bytes as f64 / 100.0).round() / 10.0;
     values.chunks(thin).map(|c| round(c.iter().copied().max().unwrap_or(0))).collect()
 }
 
-/// To four places, which no plot can show: the page stays small.
+/// Rounds to four decimals, which is finer than any plot shows and keeps the page small.
 fn round(x: f64) -> f64 {
     (x * 1e4).round() / 1e4
 }
@@ -311,7 +325,7 @@ mod tests {
 
     #[test]
     fn bursts_are_means_of_a_second_and_sums() {
-        // Nothing for half a second, then a burst of what waited: 200 Mbit/s for 0.1 s.
+        // Nothing for half a second, then a burst of the waiting data: 200 Mbit/s for 0.1 s.
         let goodput = [0.0, 0.0, 0.0, 0.0, 0.0, 200.0, 10.0, 10.0, 10.0, 10.0, 10.0];
         assert_eq!(second_means(&goodput, 0.1)[9], 24.0);
         assert_eq!(cumulated(&[8.0, 16.0], 0.5), [0.5, 1.5]);

@@ -1,10 +1,12 @@
-//! What all pages have in common: one HTML file that needs nothing from outside.
+//! The common part of all pages: one HTML file that needs nothing from outside.
 //!
-//! A content security policy forbids every load. It allows the page's own scripts and style sheets by their hashes, and pictures that the
-//! page makes itself, for its export. After drawing, the script writes what it drew to attributes of the root element (`data-ready`, `data-plots`, `data-empty`,
-//! `data-errors`, `data-outside`, `data-width`, `data-height`), for checks in a browser without a window.
+//! A content security policy forbids all loading. It allows the page's own scripts and style sheets by their hashes,
+//! and pictures that the page generates for its export. After drawing, the script writes its results to attributes of
+//! the root element (`data-ready`, `data-plots`, `data-empty`, `data-errors`, `data-outside`, `data-width`,
+//! `data-height`), so that a browser without a window can check them.
 //!
-//! Text inside HTML, JSON inside a script element, hashes inside a content security policy.
+//! This module also escapes text for HTML and JSON for a script element, and computes the hashes of the content
+//! security policy.
 
 use sha2::{Digest, Sha256};
 
@@ -19,21 +21,21 @@ const COMMON_JS: &str = include_str!("../assets/common.js");
 pub(crate) const BRAND: &str = "<a class=\"skip\" href=\"#main\">To the results</a>\n<header><p class=\"brand\">Pathweave</p>\
                                 <button id=\"theme\" type=\"button\" hidden>Dark</button>";
 
-/// What differs between pages.
+/// The parts of a page that differ.
 pub(crate) struct Document<'a> {
-    /// As text.
+    /// The title, as plain text.
     pub(crate) title: &'a str,
-    /// As HTML, without the footer.
+    /// The main part, as HTML, without the footer.
     pub(crate) body: &'a str,
-    /// Pathweave's version, where it is known.
+    /// Pathweave's version; empty if it is not known.
     pub(crate) version: &'a str,
-    /// What the script draws from, as JSON.
+    /// The input of the page's script, as JSON.
     pub(crate) data: &'a str,
     /// The page's own script; it starts after `common.js`.
     pub(crate) script: &'a str,
 }
 
-/// The whole file. Equal input is equal bytes.
+/// The whole file. Equal input gives equal bytes.
 pub(crate) fn document(page: &Document<'_>) -> String {
     let library = format!("/*\n{UPLOT_LICENCE}*/\n{UPLOT_JS}");
     let script = format!("{COMMON_JS}{}", page.script);
@@ -66,14 +68,14 @@ pub(crate) fn document(page: &Document<'_>) -> String {
 
 const FIGURES_JS: &str = include_str!("../assets/figures.js");
 
-/// A page whose figures are SVG within its text: elements `<svg class="figure" aria-label="..." data-values="...">`, whose colours are
-/// the classes of `page.css`. `body` is HTML, and goes into the main part of the page.
+/// A page whose figures are SVG elements `<svg class="figure" aria-label="..." data-values="...">` within its text.
+/// Their colours are the classes of `page.css`. `body` is the HTML of the page's main part.
 pub fn figure_page(title: &str, body: &str, version: &str) -> String {
     let body = format!("{BRAND}</header>\n<main id=\"main\">\n{body}</main>\n");
     document(&Document { title, body: &body, version, data: "{}", script: FIGURES_JS })
 }
 
-/// Text as HTML, inside elements and quoted attributes.
+/// Escapes text for use inside HTML elements and quoted attributes.
 pub fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -89,7 +91,8 @@ pub fn html(text: &str) -> String {
     out
 }
 
-/// JSON that no HTML parser mistakes for markup: these characters only occur inside strings, where `\u` escapes mean the same.
+/// Escapes JSON so that no HTML parser mistakes it for markup. The escaped characters occur only inside strings, where
+/// `\u` escapes mean the same.
 pub(crate) fn json_in_script(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {

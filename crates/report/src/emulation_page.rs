@@ -1,4 +1,4 @@
-//! What an emulated network carried, as a page: rate, delay, queue and drops of each path and direction over time.
+//! The traffic of an emulated network as a page: rate, delay, queue and drops of each path and direction over time.
 
 use crate::card::About;
 use crate::document::html;
@@ -8,64 +8,64 @@ use pathweave_units::counted;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// What a network carried between two ends while programs used it in real time.
+/// The traffic between two hosts on an emulated network.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Emulation {
-    /// What the page says of the scenario.
+    /// Facts about the scenario.
     pub about: About,
-    /// Of losses, jitter and made-up traces.
+    /// Seed of losses, jitter and generated traces.
     pub seed: u64,
     /// The client's command.
     pub command: String,
-    /// How long it ran.
+    /// Duration of the emulation, seconds.
     pub seconds: f64,
-    /// How well the times of the network were kept, in a sentence.
+    /// A sentence about how well the packets' departure times were kept.
     pub accuracy: String,
-    /// Whether that is worth a warning.
+    /// Whether the accuracy is so low that the page warns of it.
     pub is_inaccurate: bool,
-    /// What else is worth a warning, a sentence each.
+    /// Other warnings, a sentence each.
     pub warnings: Vec<String>,
-    /// Version of the program.
+    /// Version of Pathweave.
     pub version: String,
-    /// Seconds a step of the series.
+    /// Length of a step of the series, seconds.
     pub step: f64,
-    /// Every path.
+    /// All paths.
     pub paths: Vec<EmulatedPath>,
 }
 
 /// A path of an emulated network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EmulatedPath {
-    /// Its name.
+    /// Name of the path.
     pub name: String,
-    /// From the client, and from the server.
+    /// The direction from the client, and the direction from the server.
     pub ways: [EmulatedWay; 2],
 }
 
-/// One direction of a path. The series have a value a step.
+/// One direction of a path. The series have one value per step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EmulatedWay {
-    /// Packets that came out at its end.
+    /// Packets delivered at the path's end.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of the delivered packets.
     pub bytes: u64,
-    /// Packets that found a full queue, or one that was too slow for CoDel.
+    /// Packets dropped at a full queue or by CoDel.
     pub dropped_by_queue: u64,
-    /// Packets that were lost in another way.
+    /// Packets lost for any other reason.
     pub lost: u64,
-    /// 10⁶ bit/s.
+    /// Rate, 10⁶ bit/s.
     pub rate: Vec<f64>,
-    /// Mean delay, ms; nothing where no packet came.
+    /// Mean delay, ms; `None` if no packet was delivered in the step.
     pub delay: Vec<Option<f64>>,
-    /// The longest delay of each step, ms.
+    /// Longest delay, ms; `None` if no packet was delivered in the step.
     pub longest: Vec<Option<f64>>,
-    /// In its queues at the end of each step, KB.
+    /// Data in the direction's queues at the end of the step, KB.
     pub queue: Vec<f64>,
-    /// Packets that were dropped or lost.
+    /// Packets dropped or lost.
     pub dropped: Vec<u64>,
 }
 
-/// What the page's script draws from.
+/// The input of the page's script.
 #[derive(Serialize)]
 struct Data<'a> {
     name: &'a str,

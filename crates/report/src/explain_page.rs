@@ -1,18 +1,19 @@
-//! The decisions of one run as a page: the stream over time, coloured by path, with strips where it was blocked, and reasons in tips.
+//! The decisions of one run as a page: the stream over time, coloured by path, with strips for the times when it was
+//! blocked, and reasons as tooltips.
 
 use crate::document::html;
 use crate::document::{BRAND, Document, document};
 use crate::number::kilobytes;
 use crate::timeline::{Tally, blocked_text, by_rule, happened, headline, outcome_text, verdict_text};
-use pathweave_lab::explain::{Entry, Explanation, Named, SawEntry, Verdict, What};
+use pathweave_lab::explain::{DecisionEntry, Entry, Explanation, Named, SawEntry, What};
 use pathweave_units::counted;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// The most events on one page; a browser still draws this many smoothly.
+/// Most events on one page. A browser still draws this many smoothly.
 const MOST: usize = 20_000;
 
-/// What the page's script draws from.
+/// The input of the page's script.
 #[derive(Serialize)]
 struct Data<'a> {
     title: String,
@@ -21,24 +22,24 @@ struct Data<'a> {
     to: f64,
     marks: Vec<Mark>,
     spans: Vec<Span>,
-    /// At each decision: its time, the first unacknowledged byte, the end of the send window.
+    /// Values at each decision: its time, the first unacknowledged byte, the end of the send window.
     window: [Vec<f64>; 3],
 }
 
-/// Something that happened at one time.
+/// An event at one time.
 #[derive(Serialize)]
 struct Mark {
     time: f64,
     kind: MarkKind,
-    /// Which path was given data.
+    /// The path that was given data.
     path: Option<usize>,
-    /// The data, or where the first unassigned byte was.
+    /// The range of the data, or the position of the first unassigned byte.
     range: [u64; 2],
-    /// The send window was full while the peer waited for this data.
+    /// Whether the send window was full while the peer waited for this data.
     blocks: bool,
-    /// For the tip.
+    /// The text of the tooltip.
     text: String,
-    /// All of it.
+    /// The full text of the event.
     detail: String,
 }
 
@@ -47,13 +48,13 @@ struct Mark {
 enum MarkKind {
     Given,
     Repeated,
-    /// Some subflow had window space.
+    /// The scheduler waited although some subflow had window space.
     Wait,
-    /// None had; it is not drawn.
+    /// No subflow had window space. This mark is not drawn.
     NoSpace,
 }
 
-/// A time in which data waited though some subflow had window space.
+/// A period in which data waited.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Span {
     kind: &'static str,
@@ -89,15 +90,16 @@ pub fn explain_page(explanation: &Explanation) -> String {
     })
 }
 
-/// Where the time axis ends. If the run was over long before the end that was asked for, the axis ends soon after the last event.
+/// End of the time axis. If the run ended long before the end of the requested period, the axis ends soon after the
+/// last event.
 fn end_of(explanation: &Explanation, shown: &[Entry]) -> f64 {
     let Some(last) = shown.last() else { return explanation.to_s };
     let margin = (last.time_s - explanation.from_s) * 0.02;
     if explanation.to_s - last.time_s > 5.0 * margin { last.time_s + margin } else { explanation.to_s }
 }
 
-/// Marks the data that was missing each time that the send window filled up: the last assignment of the byte that was the first
-/// unacknowledged one at that time.
+/// Marks the data that blocked the send window, each time that the window filled up. This is the last assignment of the
+/// byte that was the first unacknowledged one at that time.
 fn mark_blocking(marks: &mut [Mark], entries: &[Entry]) {
     let mut first_unacked = 0;
     for entry in entries {
@@ -211,7 +213,7 @@ fn window(entries: &[Entry]) -> [Vec<f64>; 3] {
     columns
 }
 
-/// When the scheduler waited though a subflow had space, and when the send window was full.
+/// Periods in which the scheduler waited although a subflow had space, and periods in which the send window was full.
 fn spans(explanation: &Explanation, entries: &[Entry], to: f64) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut waits: Option<(f64, String)> = None;
@@ -225,7 +227,9 @@ fn spans(explanation: &Explanation, entries: &[Entry], to: f64) -> Vec<Span> {
     };
     for entry in entries {
         match &entry.what {
-            What::Decision { saw, verdict: Verdict::Wait { .. }, reason, outcome } if outcome.given().is_none() => {
+            What::Decision { saw, verdict: DecisionEntry::Wait { .. }, reason, outcome }
+                if outcome.given().is_none() =>
+            {
                 if has_space(saw) {
                     waits.get_or_insert_with(|| (entry.time_s, format!("the scheduler waits: {}", reason.text)));
                 } else {
@@ -243,7 +247,7 @@ fn spans(explanation: &Explanation, entries: &[Entry], to: f64) -> Vec<Span> {
     }
     close(&mut waits, "wait", to);
     close(&mut full, "window", to);
-    // A wait goes on where data was given in between at the same time.
+    // A wait continues if data was assigned in between at the same time.
     spans.dedup_by(|later, earlier| {
         let same = earlier.kind == later.kind && earlier.to == later.from;
         if same {

@@ -1,10 +1,28 @@
 //! Results as ranked tables and as one self-contained page.
 //!
-//! [`Comparison::all`] makes one comparison per scenario from the results of any number of runs. From these, [`table`](table()) writes what a
-//! terminal shows, [`verdict`](verdict()) the answer in a few sentences, [`where_the_time_went`] why a scheduler is slower, and
-//! [`page`](page()) one HTML file that needs nothing from outside.
-//! [`timeline`](timeline()) and [`explain_page`](explain_page()) show the decisions of one run in the same two ways, and
-//! [`emulation_page`](emulation_page()) what a network carried in real time.
+//! [`Comparison::all`] makes one comparison per scenario from the results of any number of runs. [`table`](table())
+//! turns a comparison into a table for a terminal, [`verdict`](verdict()) into an answer in a few sentences, and
+//! [`page`](page()) into one HTML file that needs nothing from outside. [`where_the_time_went`] explains why a
+//! scheduler is slower. [`timeline`](timeline()) and [`explain_page`](explain_page()) show the decisions of one run, as
+//! text and as a page. [`emulation_page`](emulation_page()) shows the traffic of a network in real time.
+//!
+//! ```
+//! use pathweave_algorithms::Registry;
+//! use pathweave_lab::scenario::{NoFiles, Variant, builtin};
+//! use pathweave_report::{Comparison, table};
+//!
+//! let registry = Registry::builtin();
+//! let mut document = builtin("wifi-lte").unwrap();
+//! document.set("duration", "12s")?;
+//! let mut results = Vec::new();
+//! for variant in [Variant::AsWritten, Variant::PlainTcp(0)] {
+//!     results.push(pathweave_lab::run(&document, &variant, 1, &registry, &NoFiles)?);
+//! }
+//! let comparisons = Comparison::all(&results, &[], None);
+//! assert_eq!(comparisons[0].best_plain_tcp().unwrap().scheduler, "tcp-path0");
+//! println!("{}", table(&comparisons[0], 80));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod again;
 mod card;
@@ -29,6 +47,7 @@ mod verdict;
 pub use card::{About, Again, ExplanationLink, link_text};
 pub use comparison::{Absent, Comparison, HEADERS, Judged, Planned, Standing, Summary};
 pub use csv::csv;
+pub use data::drawn;
 pub use document::figure_page;
 pub use document::html;
 pub use emulation_page::{EmulatedPath, EmulatedWay, Emulation, emulation_page};

@@ -1,4 +1,4 @@
-//! One HTML file that shows everything and needs nothing from outside.
+//! One HTML file that shows all results and needs nothing from outside.
 //!
 //! The tables, the verdicts and the manifest are plain HTML; a script draws the plots from the embedded data.
 
@@ -18,8 +18,8 @@ use std::fmt::Write;
 
 const PAGE_JS: &str = include_str!("../assets/page.js");
 
-/// The page of any number of comparisons, with a section for each. `results` are their runs. `about` says more about some of the
-/// scenarios, and `why` names the row whose time is explained first. Equal input gives equal bytes.
+/// The page of any number of comparisons, with a section for each. `results` are their runs. `about` has facts about
+/// some of the scenarios. `why` names the row whose time is explained first. Equal input gives equal bytes.
 pub fn page(comparisons: &[Comparison], results: &[RunResult], about: &[About], why: Option<&str>) -> String {
     let data = serde_json::to_string(&Data::of(results, comparisons, about, why))
         .expect("plain numbers and text have a JSON form");
@@ -112,7 +112,7 @@ fn section(out: &mut String, i: usize, comparison: &Comparison, results: &[RunRe
     out.push_str("</section>\n");
 }
 
-/// What is missing of the comparison, in red, and the verdict: each with its first sentence large, the others below.
+/// Writes the missing runs, in red, and the verdict. Each has its first sentence large and the others below it.
 fn answer(out: &mut String, comparison: &Comparison) {
     let Some(Verdict { missing, answer, tone }) = verdict(comparison) else { return };
     banner(out, "verdict worse", &missing);
@@ -162,7 +162,7 @@ fn facts(comparison: &Comparison, runs: &[&RunResult]) -> String {
     text
 }
 
-/// A column of the table: its group, name and unit, and its text.
+/// A column of the table: its group, name and unit, and the function that makes its text.
 struct Column {
     group: &'static str,
     name: &'static str,
@@ -201,7 +201,7 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
         let (group, name) = metric.page;
         Column { group, name, unit: "", text: Box::new(move |s: &Summary| metric.shown(s.metrics[i], "–")) }
     });
-    // What is judged comes first.
+    // The ranking value comes first.
     let (delays, others): (Vec<_>, Vec<_>) = metrics.partition(|c| c.group == DELAYS);
     all.splice(0..0, delays);
     all.extend(others);

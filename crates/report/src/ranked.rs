@@ -1,12 +1,12 @@
-//! What a terminal shows of a comparison: the answer, the table, and where the time went.
+//! A comparison for a terminal: the answer, the table, and the parts of the time.
 
 use crate::comparison::Comparison;
 use crate::table::{indented, table};
 use crate::time_spent::{explained, where_the_time_went};
 use crate::verdict::verdict;
 
-/// The scenario's name, the answer, the ranked table, and where the time of the row to explain went: of the scheduler `why`, or of the
-/// slowest one. Lines have at most `columns` characters, if `columns` is at least 80.
+/// A comparison as text: the scenario's name, the answer, the ranked table, and the parts of one scheduler's time. That
+/// scheduler is `why`, or the slowest one. Lines have at most `columns` characters if `columns` is at least 80.
 pub fn ranked(comparison: &Comparison, why: Option<&str>, columns: usize) -> String {
     let mut text = format!("{}\n\n", comparison.scenario);
     if let Some(answer) = verdict(comparison) {

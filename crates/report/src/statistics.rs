@@ -1,6 +1,6 @@
 //! Statistics over a few seeds: a value with its interval, and the difference of two rows, seed by seed.
 
-/// A quantity over the seeds.
+/// Summary of a quantity over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The arithmetic mean.
@@ -77,17 +77,16 @@ fn student_t(degrees: usize) -> f64 {
 const ROUNDING: f64 = 1e-9;
 
 /// The difference between a value and a reference's value, seed by seed. Runs of one seed share the network's random
-/// numbers, so most of the spread between seeds is in both and cancels. Separate intervals of the two means would hide
-/// that.
+/// numbers, so most of the spread between seeds is in both runs and cancels. Separate intervals of the two means would
+/// hide that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
     /// Mean and 95 % interval of the differences by seed (Student's t). A difference is negative if the value is
     /// smaller.
     pub estimate: Estimate,
-    /// The difference is the same with every seed, of which there are several: there is no spread to make an interval
-    /// of.
+    /// Whether the difference is the same with each of several seeds. The interval then has no width.
     pub same_on_every_seed: bool,
-    /// The values are those of the reference, with every seed.
+    /// Whether the values equal those of the reference with every seed.
     pub is_equal: bool,
     /// The reference's mean over the same seeds.
     pub reference_mean: f64,
@@ -120,7 +119,7 @@ impl Difference {
         Some(if self.same_on_every_seed { (self.mean(), self.mean()) } else { bounds })
     }
 
-    /// Whether the values differ at 95 % confidence; nothing with a single seed, which cannot tell.
+    /// Whether the values differ at 95 % confidence. `None` with a single seed, which cannot show it.
     pub fn is_significant(&self) -> Option<bool> {
         self.bounds().map(|(low, high)| !self.is_equal && (low > 0.0 || high < 0.0))
     }

@@ -1,4 +1,4 @@
-//! A comparison as a ranked table for a terminal, with marks on rows that ran on another host than most.
+//! A comparison as a ranked table for a terminal. Rows that ran on another host than most have a mark.
 
 use crate::comparison::{Absent, Comparison, Judged, Summary};
 use crate::metric::{METRICS, Metric};
@@ -7,17 +7,18 @@ use crate::statistics::Difference;
 use pathweave_lab::scenario::HostModel;
 use pathweave_units::counted;
 
-/// How many metrics are more important than the goodput of transfers that have a size, and of messages.
+/// Number of metrics that are more important than goodput, for transfers that have a size and for messages.
 const MORE_TELLING: usize = 2;
-/// Space between two columns.
+/// Characters between two columns.
 const GAP: usize = 2;
-/// The least width of the column of names.
+/// Least width of the column of names.
 const NAMES: usize = 20;
 
-/// The ranked schedulers of a comparison as a table that is at most `width` columns wide, if `width` is at least 80. An explanation
-/// of the numbers follows.
+/// The ranked schedulers of a comparison as a table, followed by an explanation of the numbers. The table is at most
+/// `width` characters wide if `width` is at least 80.
 ///
-/// Columns that do not fit are left out, the least important ones first. A name that is too long gets a line of its own.
+/// Columns that do not fit are left out, the least important ones first. A name that is too long gets a line of its
+/// own.
 pub fn table(comparison: &Comparison, width: usize) -> String {
     let mut columns = columns(comparison);
     while total(&columns, comparison) > width {
@@ -47,15 +48,15 @@ pub fn table(comparison: &Comparison, width: usize) -> String {
     text
 }
 
-/// What a column shows of a row.
+/// Makes the text of a column in a row.
 type Text = dyn Fn(&Comparison, &Summary) -> String;
 
-/// A column.
+/// A column of the table.
 struct Column {
     title: &'static str,
     optional: bool,
     text: Box<Text>,
-    /// What its numbers mean.
+    /// Explanation of the column's numbers.
     about: &'static str,
 }
 
@@ -132,7 +133,7 @@ fn name(comparison: &Comparison, summary: &Summary) -> String {
     format!("{}{mark}", comparison.marked_label(summary))
 }
 
-/// The difference to the reference.
+/// The text of the difference to the reference.
 fn against(comparison: &Comparison, summary: &Summary) -> String {
     let is_reference = comparison.reference.is_some_and(|r| comparison.summaries[r].scheduler == summary.scheduler);
     match summary.against {
@@ -142,7 +143,7 @@ fn against(comparison: &Comparison, summary: &Summary) -> String {
     }
 }
 
-/// `+3.30 ±0.40`; a `~` follows if the difference is not significant.
+/// Formats a difference: `+3.30 ±0.40`, with a `~` behind it if it is not significant.
 fn shown(difference: &Difference) -> String {
     let mean = signed(difference.mean());
     match (difference.same_on_every_seed, difference.estimate.margin(), difference.is_significant()) {
@@ -157,7 +158,7 @@ fn share(summary: &Summary) -> String {
     percentages(&summary.share).iter().map(u32::to_string).collect::<Vec<_>>().join("/")
 }
 
-/// Whole percentages that add up to 100: the largest remainders are rounded up.
+/// Whole percentages that add up to 100. The largest remainders are rounded up.
 pub(crate) fn percentages(share: &[f64]) -> Vec<u32> {
     let mut whole: Vec<u32> = share.iter().map(|s| (s * 100.0) as u32).collect();
     if share.iter().sum::<f64>() <= 0.0 {
@@ -173,7 +174,7 @@ pub(crate) fn percentages(share: &[f64]) -> Vec<u32> {
     whole
 }
 
-/// What is not as it should be with a row's runs: `1 of 5 runs stalled`.
+/// Problems of a row's runs: `1 of 5 runs stalled`.
 pub(crate) fn shortcomings(comparison: &Comparison, summary: &Summary) -> Vec<String> {
     let (planned, runs) = (summary.planned, summary.runs);
     let undelivered = if comparison.judged == Judged::Delay { summary.unfinished() } else { 0 };
@@ -189,7 +190,7 @@ pub(crate) fn shortcomings(comparison: &Comparison, summary: &Summary) -> Vec<St
     .collect()
 }
 
-/// Why something has no numbers: `never run`, `3 of 3 runs failed`.
+/// The reason why a scheduler has no numbers: `never run`, `3 of 3 runs failed`.
 pub(crate) fn absence(absent: &Absent) -> String {
     match absent.failed {
         0 => "never run".into(),
@@ -197,7 +198,7 @@ pub(crate) fn absence(absent: &Absent) -> String {
     }
 }
 
-/// What the numbers and marks mean.
+/// Explanation of the numbers and marks.
 fn notes(comparison: &Comparison, columns: &[Column], width: usize) -> String {
     let mut text = String::new();
     for s in &comparison.summaries {
@@ -239,7 +240,8 @@ fn notes(comparison: &Comparison, columns: &[Column], width: usize) -> String {
     text
 }
 
-/// Text in lines of at most `width` characters, the first after `lead`, the others indented as far.
+/// Wraps text into lines of at most `width` characters. The first line follows `lead`; the others are indented by the
+/// length of `lead`.
 pub(crate) fn indented(lead: &str, text: &str, width: usize) -> String {
     let margin = lead.chars().count();
     let mut out = String::from(lead);
@@ -261,20 +263,20 @@ pub(crate) fn indented(lead: &str, text: &str, width: usize) -> String {
 }
 
 impl Comparison {
-    /// The host of most rows; where there are as many of several, the plainest.
+    /// The host of most rows. If several hosts are equally frequent, the simplest of them.
     fn usual_host(&self) -> HostModel {
         let rows = |host: HostModel| self.summaries.iter().filter(|s| s.host == host).count();
         // The last of several largest ones.
         HostModel::ALL.into_iter().rev().max_by_key(|h| rows(*h)).unwrap_or_default()
     }
 
-    /// [`Comparison::label`], with a mark where the row's host differs from that of most.
+    /// [`Comparison::label`], with a mark if the row's host differs from that of most rows.
     pub fn marked_label(&self, summary: &Summary) -> String {
         let mark = if summary.host == self.usual_host() { "" } else { " †" };
         self.label(summary) + mark
     }
 
-    /// What the mark means; nothing where all rows have the same host.
+    /// Explanation of the mark; `None` if all rows have the same host.
     pub fn host_note(&self) -> Option<String> {
         let usual = self.usual_host();
         let mut others: Vec<HostModel> = Vec::new();
@@ -288,7 +290,7 @@ impl Comparison {
     }
 }
 
-/// Several such hosts, in words.
+/// Words for several hosts of this model.
 pub(crate) fn many_in_words(host: HostModel) -> String {
     let one = host.in_words();
     format!("{}s", one.split_once(' ').map_or(one, |(_, name)| name))

@@ -1,4 +1,4 @@
-//! Why a scheduler is slower: where the time of its runs went.
+//! The reason why a scheduler is slower: the parts of its runs' time.
 
 use crate::comparison::{Comparison, Judged, Standing, Summary, measured_s};
 use crate::number::short;
@@ -8,7 +8,7 @@ use pathweave_lab::results::TimeSpent;
 /// The least fraction of the time that counts as a reason.
 const TELLING: f64 = 0.15;
 
-/// The row to explain: the one that was asked for, otherwise the slowest scheduler.
+/// The row to explain: the requested one, otherwise the slowest scheduler.
 pub fn explained<'a>(comparison: &'a Comparison, asked: Option<&str>) -> Option<&'a Summary> {
     match asked {
         Some(name) => comparison.row(name),
@@ -16,7 +16,8 @@ pub fn explained<'a>(comparison: &'a Comparison, asked: Option<&str>) -> Option<
     }
 }
 
-/// The slowest scheduler that is worse than plain TCP on one path. If there is none, the slowest that uses several paths.
+/// The slowest scheduler that is worse than plain TCP on one path. If there is none, the slowest one that uses several
+/// paths.
 fn slowest(comparison: &Comparison) -> Option<&Summary> {
     if comparison.nothing_arrived() {
         return None;
@@ -99,7 +100,8 @@ fn missing_part(comparison: &Comparison, summary: &Summary) -> f64 {
     }
 }
 
-/// Where the time of a scheduler's runs went, as a block of text at most `width` columns wide; `None` if it was not measured.
+/// The parts of the time of a scheduler's runs, as text at most `width` characters wide; `None` if they were not
+/// measured.
 pub fn where_the_time_went(comparison: &Comparison, summary: &Summary, width: usize) -> Option<String> {
     let time = &summary.time;
     let all = measured_s(time);
@@ -142,14 +144,14 @@ pub fn where_the_time_went(comparison: &Comparison, summary: &Summary, width: us
     Some(text)
 }
 
-/// A part of the time.
+/// A part of the measured time.
 pub(crate) struct Part {
     pub(crate) name: &'static str,
     pub(crate) seconds: f64,
     pub(crate) detail: Option<String>,
 }
 
-/// The parts that add up to the measured time, in a fixed order.
+/// The parts of the measured time, in a fixed order. They add up to it.
 pub(crate) fn shares(comparison: &Comparison, summary: &Summary) -> Vec<Part> {
     let time = &summary.time;
     let holders: Vec<String> = time

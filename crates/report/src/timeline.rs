@@ -1,12 +1,14 @@
 //! The decisions of one run as lines of text.
 
 use crate::number::{bytes, short};
-use pathweave_lab::explain::{Entry, Explanation, GivenEntry, Limit, Named, Outcome, SawEntry, Verdict, What};
+use pathweave_lab::explain::{
+    DecisionEntry, DecisionOutcome, Entry, Explanation, GivenEntry, Limit, Named, SawEntry, What,
+};
 use pathweave_units::counted;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The timeline as text: each decision with its reason, what the scheduler saw, and what the connection made of it.
+/// The timeline as text: each decision with its reason, the scheduler's input, and how the connection carried it out.
 pub fn timeline(explanation: &Explanation) -> String {
     let mut out = format!("{}\n\n", headline(explanation));
     let widest = explanation.paths.iter().map(|p| p.chars().count()).max().unwrap_or(0);
@@ -21,7 +23,7 @@ pub fn timeline(explanation: &Explanation) -> String {
     out
 }
 
-/// What is shown, in a line.
+/// A line that says which run and period are shown.
 pub(crate) fn headline(explanation: &Explanation) -> String {
     let Explanation { scenario, scheduler, seed, from_s, to_s, entries, .. } = explanation;
     let decisions = counted(entries.iter().filter(|e| e.what.is_decision()).count(), "decision");
@@ -30,7 +32,7 @@ pub(crate) fn headline(explanation: &Explanation) -> String {
 
 const INDENT: &str = "            ";
 
-/// Writes an entry of the timeline as lines.
+/// Writes an entry of the timeline.
 pub(crate) fn happened(out: &mut String, what: &What, widest: usize) {
     match what {
         What::Decision { saw, verdict, reason, outcome } => {
@@ -67,13 +69,13 @@ pub(crate) fn blocked_text(by: Limit, holders: &[Named]) -> String {
 }
 
 /// The text for a scheduler's decision.
-pub(crate) fn verdict_text(verdict: &Verdict) -> String {
+pub(crate) fn verdict_text(verdict: &DecisionEntry) -> String {
     match verdict {
-        Verdict::Assign { subflow, range, queue } => {
+        DecisionEntry::Assign { subflow, range, queue } => {
             let how = if *queue { "queue on" } else { "assign to" };
             format!("{how} {}: {}", subflow.path, data(*range))
         }
-        Verdict::Wait { for_subflow, until_s } => {
+        DecisionEntry::Wait { for_subflow, until_s } => {
             let whom = for_subflow.as_ref().map_or(String::new(), |s| format!(" for {}", s.path));
             let until = until_s.map_or(String::new(), |t| format!(" until {t:.6} s at the latest"));
             format!("wait{whom}{until}")
@@ -81,19 +83,19 @@ pub(crate) fn verdict_text(verdict: &Verdict) -> String {
     }
 }
 
-/// The text for what the connection did, if it differs from the decision.
-pub(crate) fn outcome_text(verdict: &Verdict, outcome: &Outcome) -> Option<String> {
+/// The text for what the connection did, if that differs from the decision.
+pub(crate) fn outcome_text(verdict: &DecisionEntry, outcome: &DecisionOutcome) -> Option<String> {
     let given = |g: &GivenEntry| format!("{} on {}", data(g.range), g.subflow.path);
     match outcome {
-        Outcome::Assigned(g) => {
-            let whole = matches!(verdict, Verdict::Assign { range, .. } if *range == g.range);
+        DecisionOutcome::Assigned(g) => {
+            let whole = matches!(verdict, DecisionEntry::Assign { range, .. } if *range == g.range);
             let by = g.clipped_by.map_or(String::new(), |by| format!(", clipped by the {by}"));
             (!whole).then(|| format!("carried out: {}{by}", data(g.range)))
         }
-        Outcome::HeldBack { by } => Some(format!("held back: {by} keeps a short segment")),
-        Outcome::Delegated => Some("when all packets of this instant have been taken".into()),
-        Outcome::Waiting => None,
-        Outcome::Replaced { why, by } => {
+        DecisionOutcome::HeldBack { by } => Some(format!("held back: {by} keeps a short segment")),
+        DecisionOutcome::Delegated => Some("when all packets of this instant have been taken".into()),
+        DecisionOutcome::Waiting => None,
+        DecisionOutcome::Replaced { why, by } => {
             let by = by.as_ref().map_or("nothing".into(), given);
             Some(format!("not carried out: {why}; the default gave {by}"))
         }
@@ -148,25 +150,25 @@ fn grouped(n: u64) -> String {
     out
 }
 
-/// The decisions by one rule.
+/// Counts of the decisions with one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// The number of decisions.
+    /// Number of decisions.
     pub(crate) count: usize,
     /// Bytes given to a subflow.
     pub(crate) bytes: u64,
 }
 
-/// The tallies by verdict and rule, the most frequent first.
+/// The counts by verdict and reason, the most frequent first.
 pub(crate) fn by_rule(entries: &[Entry]) -> Vec<((String, String), Tally)> {
     let mut tallies: BTreeMap<(String, String), Tally> = BTreeMap::new();
     for entry in entries {
         let (who, rule, moved) = match &entry.what {
             What::Decision { verdict, reason, outcome, .. } => {
                 let who = match verdict {
-                    Verdict::Assign { subflow, .. } => subflow.path.clone(),
-                    Verdict::Wait { for_subflow: Some(s), .. } => format!("wait for {}", s.path),
-                    Verdict::Wait { .. } => "wait".into(),
+                    DecisionEntry::Assign { subflow, .. } => subflow.path.clone(),
+                    DecisionEntry::Wait { for_subflow: Some(s), .. } => format!("wait for {}", s.path),
+                    DecisionEntry::Wait { .. } => "wait".into(),
                 };
                 let moved = outcome.given().map_or(0, |g| g.range[1] - g.range[0]);
                 (who, plain_rule(&reason.rule), moved)
@@ -185,7 +187,7 @@ pub(crate) fn by_rule(entries: &[Entry]) -> Vec<((String, String), Tally)> {
     all
 }
 
-/// A rule with `…` in place of each term in braces.
+/// A reason with `…` in place of each term in braces.
 fn plain_rule(rule: &str) -> String {
     let mut out = String::new();
     for (i, part) in rule.split(['{', '}']).enumerate() {

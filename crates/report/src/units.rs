@@ -1,4 +1,4 @@
-//! Settings' values in the units that a person would write: `44.1 ms` for `44100us`, `1.5 Mbit/s` for `1500kbps`.
+//! Values of settings in the units that a person would use: `44.1 ms` for `44100us`, `1.5 Mbit/s` for `1500kbps`.
 
 /// A setting's value for people: `25 Mbit/s` for `25Mbps`.
 pub(crate) fn readable(key: &str, value: &str) -> String {
@@ -28,7 +28,7 @@ pub(crate) fn readable(key: &str, value: &str) -> String {
     }
 }
 
-/// `128 KiB to 6 MiB` for `128KiB..6MiB`.
+/// Formats a range: `128 KiB to 6 MiB` for `128KiB..6MiB`.
 fn range(word: &str) -> String {
     match word.split_once("..") {
         Some((low, high)) => format!("{} to {}", quantity(low), quantity(high)),
@@ -36,19 +36,19 @@ fn range(word: &str) -> String {
     }
 }
 
-/// Units of one kind, the largest first: as written, for people, and the size in the last unit. A value is shown in the first unit that it
-/// has at least `LEAST` of.
+/// Units of one kind, the largest first: the unit in settings, the unit for people, and its size in the last unit. A
+/// value is shown in the first unit of which it has at least `LEAST`.
 type Kind = &'static [(&'static str, &'static str, f64)];
 const KINDS: [Kind; 2] = [
     &[("s", "s", 1e9), ("ms", "ms", 1e6), ("us", "µs", 1e3), ("ns", "ns", 1.0)],
     &[("Gbps", "Gbit/s", 1e9), ("Mbps", "Mbit/s", 1e6), ("kbps", "kbit/s", 1e3), ("bps", "bit/s", 1.0)],
 ];
-/// 0.2 ms and 0.5 Mbit/s are what people write, and 0.05 ms is not.
+/// Least number of a unit that people write: 0.2 ms and 0.5 Mbit/s are usual, 0.05 ms is not.
 const LEAST: f64 = 0.1;
-/// Seconds and Gbit/s are only for whole ones and more.
+/// Least number of the largest unit (seconds, Gbit/s).
 const LEAST_OF_LARGEST: f64 = 1.0;
 
-/// A number with its unit, in a unit that a person would write; other text as it is.
+/// A number with a unit that a person would use. Other text is returned unchanged.
 fn quantity(text: &str) -> String {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim());
@@ -68,7 +68,7 @@ fn quantity(text: &str) -> String {
     }
 }
 
-/// At most three decimals, without zeros at the end.
+/// A number with at most three decimals and without trailing zeros.
 fn decimals(x: f64) -> String {
     ((x * 1e3).round() / 1e3).to_string()
 }

@@ -1,4 +1,4 @@
-//! Pictures of a validation: simulated results beside Linux's.
+//! Pictures of a validation: simulated results against those of Linux.
 
 use core::fmt::Write;
 use pathweave_lab::validation::Comparison;
@@ -8,8 +8,9 @@ const MPTCP: &str = "#d1601c";
 const LINE: &str = "#b8bcc2";
 const TEXT: &str = "#30343a";
 
-/// Two panels, for goodput and for completion time, with a circle for each scenario: Linux's median on the horizontal
-/// axis, ours on the vertical one, both logarithmic. On the diagonal both are equal; the band is 5 % to either side.
+/// Two panels, for goodput and for completion time, with a circle for each scenario. Linux's median is on the
+/// horizontal axis and Pathweave's on the vertical one, both logarithmic. Equal results are on the diagonal; the band
+/// is 5 % to either side.
 pub fn agreement_svg(all: &[Comparison]) -> String {
     let (size, gap) = (380.0, 70.0);
     let (width, height) = (2.0 * size + 3.0 * gap, size + 2.0 * gap);
@@ -140,8 +141,9 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// A bar for each MPTCP scenario, and for each other scenario that differs by at least 1 %. It shows how far ours is
-/// above Linux, in per cent, cut at ± 30 %. The thin line is the middle half of Linux's runs around its median.
+/// A bar for each MPTCP scenario, and for each other scenario that differs by at least 1 %. A bar shows how far
+/// Pathweave's median is above Linux's, in per cent, cut at ± 30 %. The thin line spans the middle half of Linux's runs
+/// around its median.
 pub fn differences_svg(all: &[Comparison]) -> String {
     let shown: Vec<&Comparison> =
         all.iter().filter(|c| is_drawable(c) && (c.class.mptcp || c.difference().abs() >= 0.01)).collect();

@@ -1,9 +1,8 @@
-//! Makes the runs of a plan: in the simulator, spread over threads. Their lines of JSON are written as soon as
-//! possible.
+//! Makes the runs of a plan in the simulator, spread over threads, and writes their lines of JSON as early as possible.
 
 use crate::failure::{Failure, caught};
 use crate::made_by::COMMIT;
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 use pathweave_algorithms::Registry;
 use pathweave_lab::benefit::aggregation_benefit;
 use pathweave_lab::results::{Manifest, RunResult, SCHEMA_VERSION, Status};
@@ -18,12 +17,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An observer of the progress, called from any of the threads that make runs.
 pub trait Watch: Sync {
-    /// Whether to stop. Then no further run is begun.
+    /// Whether to stop before the next run.
     fn stop(&self) -> bool {
         false
     }
 
-    /// Called when one more run is finished.
+    /// Called after each finished run.
     fn finished_one(&self) {}
 }
 
@@ -35,7 +34,7 @@ impl Watch for NoWatch {}
 
 /// The results of the runs.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The results in the order of plans, variants and seeds, whatever the number of threads.
     pub results: Vec<RunResult>,
     /// The number of planned runs. It exceeds the number of results if [`Watch::stop`] ended the runs early.
@@ -48,14 +47,14 @@ pub struct Outcome {
 /// # Errors
 /// If a line cannot be written.
 pub fn execute(
-    plans: &[Plan],
+    plans: &[RunPlan],
     registry: &Registry,
     engine: &Engine,
     jobs: Option<NonZero<usize>>,
     watch: &dyn Watch,
     prepare: Option<&Prepare<'_>>,
     lines: Option<&mut (dyn Write + Send)>,
-) -> Result<Outcome, Failure> {
+) -> Result<RunOutcome, Failure> {
     let mut runs = Vec::new();
     let mut baselines_of = Vec::new();
     let mut plan_of = Vec::new();
@@ -105,15 +104,15 @@ pub fn execute(
     });
     let planned = runs.len();
     let results = lines.into_inner().unwrap_or_else(|e| e.into_inner()).finish()?;
-    Ok(Outcome { results, planned })
+    Ok(RunOutcome { results, planned })
 }
 
-/// Takes results in any order, and writes lines in the order of the plan.
+/// Accepts results in any order, and writes lines in the order of the plan.
 struct Lines<'a> {
     /// The plain TCP runs of each run's scenario and seed.
     baselines_of: Vec<Vec<usize>>,
     results: Vec<Option<RunResult>>,
-    /// The first result that is not written yet.
+    /// Index of the first result that is not written yet.
     next: usize,
     out: Option<&'a mut (dyn Write + Send)>,
     error: Option<io::Error>,
@@ -148,7 +147,7 @@ impl Lines<'_> {
         self.error = written.err();
     }
 
-    /// Writes the lines that are left, and returns all results. After an early stop some are missing.
+    /// Writes the remaining lines, and returns all results. After an early stop, some are missing.
     fn finish(mut self) -> Result<Vec<RunResult>, Failure> {
         for i in self.next..self.results.len() {
             self.write(i);

@@ -1,12 +1,12 @@
-//! Failures that end the work early: wrong input, output that cannot be written, and panics inside a run. A panic is
-//! reported with its place in the code, and with who is to blame: a scheduler or Pathweave.
+//! Failures that end the work early: wrong input, output that cannot be written, and panics inside a run. The message
+//! of a panic has its place in the code, and says whether a scheduler or Pathweave is at fault.
 
 use pathweave_lab::scenario::ScenarioError;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{fmt, io};
 
-/// Why the work ends early.
+/// The reason why the work ends early.
 #[derive(Debug)]
 pub enum Failure {
     /// A mistake in a scenario, in an override, or in the name of a scheduler.
@@ -18,6 +18,18 @@ pub enum Failure {
     /// The reader of the output has closed it.
     Closed,
 }
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Scenario(error) => error.fmt(f),
+            Failure::Input(text) | Failure::Output(text) => f.write_str(text),
+            Failure::Closed => f.write_str("the reader is gone"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
 
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
@@ -53,7 +65,7 @@ const OURS: [&str; 9] = [
     "crates/cli/src/",
 ];
 
-/// The panic of a scheduler in another language that has failed. Its message needs no further explanation.
+/// The panic for a failure of a scheduler in another language. Its message needs no further explanation.
 #[derive(Debug)]
 pub struct SchedulerFault(pub String);
 
@@ -86,7 +98,7 @@ pub fn caught<R>(scheduler: &str, work: impl FnOnce() -> R) -> Result<R, String>
     })
 }
 
-/// Whether a source file belongs to a scheduler: a built-in one, or a file that is neither Pathweave's nor a library's.
+/// Whether a source file belongs to a scheduler: a built-in one, or one outside of Pathweave and its libraries.
 fn is_a_schedulers(file: &str) -> bool {
     let library = file.contains("/registry/src/") || file.starts_with("/rustc/") || file.contains("/library/");
     file.contains("crates/algorithms/src/schedulers/") || !(library || OURS.iter().any(|part| file.contains(part)))

@@ -17,7 +17,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// In a checkout the version has the commit that git has; in an archive, none.
+    /// In a checkout, the version has git's commit; in an archive, it has none.
     #[test]
     fn the_version_has_the_commit() {
         let head = Command::new("git").args(["rev-parse", "HEAD"]).output();

@@ -22,7 +22,7 @@ pub const TELLING: [&str; 10] =
 /// An opened scenario.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The argument that named it: the name of a built-in scenario, or a file.
+    /// The argument that named the scenario: a built-in scenario, or a file.
     pub argument: String,
     /// The scenario's text with all overrides.
     pub document: Document,
@@ -45,10 +45,10 @@ pub struct Request {
 
 /// One scenario with all runs on it.
 #[derive(Debug)]
-pub struct Plan {
+pub struct RunPlan {
     /// The scenario's name.
     pub name: String,
-    /// The argument that named it: the name of a built-in scenario, or a file.
+    /// The argument that named the scenario: a built-in scenario, or a file.
     pub argument: String,
     /// The scenario's text with all overrides.
     pub document: Document,
@@ -60,30 +60,30 @@ pub struct Plan {
     pub seeds: Vec<u64>,
 }
 
-impl Plan {
+impl RunPlan {
     /// The number of schedulers among the variants.
     pub fn schedulers(&self) -> usize {
         self.variants.iter().filter(|(variant, _)| matches!(variant, Variant::Scheduler(_))).count()
     }
 
-    /// The files that were read for it: the scenario's and its traces.
+    /// The files that the plan was read from: the scenario's own and its traces.
     pub fn files(&self) -> Vec<PathBuf> {
         own_file(&self.argument).into_iter().chain(self.traces.files()).collect()
     }
 }
 
 impl Source {
-    /// The files that it is read from: its own and its traces.
+    /// The files that the scenario is read from: its own and its traces.
     pub fn files(&self, registry: &Registry) -> Vec<PathBuf> {
         let traces = Traces::new(self.folder.as_deref());
         let scenario = self.document.scenario(registry, &Variant::AsWritten);
-        // What is wrong with the scenario is told when it is run.
+        // Mistakes in the scenario are reported when it is run.
         let names = scenario.as_ref().map(Scenario::trace_files).unwrap_or_default();
         own_file(&self.argument).into_iter().chain(names.into_iter().map(|name| traces.place(name))).collect()
     }
 }
 
-/// The file of a scenario that was asked for by this; nothing for built-in ones.
+/// The file that `argument` names; `None` for a built-in scenario.
 fn own_file(argument: &str) -> Option<PathBuf> {
     builtin(argument).is_none().then(|| argument.into())
 }
@@ -97,7 +97,7 @@ pub fn plans(
     request: &Request,
     sources: impl IntoIterator<Item = Result<Source, Failure>>,
     registry: &Registry,
-) -> Result<Vec<Plan>, Failure> {
+) -> Result<Vec<RunPlan>, Failure> {
     let mut schedulers = match &request.schedulers {
         Some(list) => chosen(list, registry)?,
         None => telling(registry),
@@ -108,7 +108,7 @@ pub fn plans(
     for (option, name) in &named {
         add_named(option, name, &mut schedulers, registry)?;
     }
-    let mut plans: Vec<Plan> = Vec::new();
+    let mut plans: Vec<RunPlan> = Vec::new();
     for source in sources {
         let Source { argument, document, folder } = source?;
         let mut traces = Traces::new(folder.as_deref());
@@ -138,7 +138,7 @@ pub fn plans(
                 "{argument}: there are two scenarios called {title}, and results go by that name; rename one"
             )));
         }
-        plans.push(Plan {
+        plans.push(RunPlan {
             name: title,
             argument,
             document,
@@ -253,8 +253,8 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// No files yet. Names are relative to the folder of the scenario's file; if there is no such file, to the current
-    /// folder.
+    /// An empty collection. Names are relative to the folder of the scenario's file; without such a file, to the
+    /// current folder.
     pub fn new(folder: Option<&Path>) -> Self {
         Traces { folder: folder.map(Path::to_owned), read: BTreeMap::new() }
     }
@@ -262,7 +262,7 @@ impl Traces {
     /// Reads the files that `scenario` names.
     ///
     /// # Errors
-    /// If a file cannot be read: its name, and the reason.
+    /// If a file cannot be read; the error has its name and the reason.
     pub fn load(&mut self, scenario: &Scenario) -> Result<(), (String, String)> {
         for name in scenario.trace_files() {
             if !self.read.contains_key(name) {
@@ -277,7 +277,7 @@ impl Traces {
         std::fs::read_to_string(self.place(name)).map_err(|e| e.to_string())
     }
 
-    /// Where the file called `name` is.
+    /// The path of the file called `name`.
     fn place(&self, name: &str) -> PathBuf {
         let beside = self.folder.as_ref().map(|folder| folder.join(name)).filter(|path| path.exists());
         beside.unwrap_or_else(|| name.into())

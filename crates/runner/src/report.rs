@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::made_by::version;
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 use pathweave_algorithms::Registry;
 use pathweave_lab::explain::explain;
 use pathweave_lab::results::{RunResult, Status};
@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 /// The time that an explanation page shows, from the start of the measured time.
 const EXPLAINED: Duration = Duration::from_secs(1);
 
-/// What the plans ask for, which the comparison of their results has to know: runs may be missing after a stop.
-pub fn planned(plans: &[Plan]) -> Vec<Planned> {
-    let of = |plan: &Plan| Planned {
+/// The runs that the plans ask for. A comparison needs them, because runs may be missing after a stop.
+pub fn planned(plans: &[RunPlan]) -> Vec<Planned> {
+    let of = |plan: &RunPlan| Planned {
         scenario: plan.name.clone(),
         schedulers: plan.variants.iter().map(|(variant, _)| variant.label()).collect(),
         seeds: plan.seeds.len(),
@@ -35,7 +35,7 @@ pub fn planned(plans: &[Plan]) -> Vec<Planned> {
 pub fn write_pages(
     path: &Path,
     results: &[RunResult],
-    plans: &[Plan],
+    plans: &[RunPlan],
     (against, why): (Option<&str>, Option<&str>),
     registry: &Registry,
 ) -> Result<Vec<PathBuf>, Failure> {
@@ -62,7 +62,7 @@ pub fn write_pages(
 
 /// How `pathweave explain` is called for the start of the measured time of a scenario, without the scheduler and the
 /// seed.
-fn command(plan: &Plan, scenario: &Scenario) -> String {
+fn command(plan: &RunPlan, scenario: &Scenario) -> String {
     let mut words = vec!["pathweave explain".to_owned(), quoted(&plan.argument)];
     words.extend(
         plan.document.overrides().iter().map(|(key, value)| format!("--set {}", quoted(&format!("{key}={value}")))),
@@ -73,8 +73,9 @@ fn command(plan: &Plan, scenario: &Scenario) -> String {
     words.join(" ")
 }
 
-/// The scenario as it was run, whatever ran on it, and the command that makes the plan's runs again from that, if there is one.
-fn again(plan: &Plan, (against, why): (Option<&str>, Option<&str>), registry: &Registry) -> Option<Again> {
+/// The scenario as it was run, and a command that repeats the plan's runs from it. The command is empty if none can do
+/// that. `against` and `why` are those of the comparison.
+pub fn again(plan: &RunPlan, (against, why): (Option<&str>, Option<&str>), registry: &Registry) -> Option<Again> {
     let scenario = plan.document.scenario(registry, &Variant::AsWritten).ok()?;
     let file = format!("{}.toml", clean(&plan.name));
     let traces = scenario.trace_files().into_iter().map(str::to_owned).collect();
@@ -114,10 +115,10 @@ fn quoted(text: &str) -> String {
 }
 
 /// The explanation page of one scheduler: its file, the link to it, and its text. There is none for plain TCP, for a
-/// run that failed, and if the scheduler decides nothing in the time that would be shown.
+/// run that failed, or if the scheduler decides nothing in the period.
 fn explanation(
     page: &Path,
-    plan: &Plan,
+    plan: &RunPlan,
     scheduler: &str,
     results: &[RunResult],
     registry: &Registry,

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub struct ReadyPlan {
     /// The plan with all of its runs.
     pub sweep: Sweep,
-    /// [`Sweep::hash`].
+    /// The result of [`Sweep::hash`].
     pub hash: String,
     files: Vec<Traces>,
     texts: Bundle,

@@ -9,7 +9,7 @@ use pathweave_lab::validation::{self, OurRun, Reference};
 use std::num::NonZero;
 use std::path::Path;
 
-/// The references of a file; with `only`, those whose id contains this text.
+/// The references of a file. With `only`, those whose id contains this text.
 ///
 /// # Errors
 /// If the file cannot be read, or if no reference is left.

@@ -1,12 +1,13 @@
-//! A proxy: whatever comes over Multipath TCP goes on to a server over plain TCP, so that any server can be reached over several
-//! paths without a change. It is also an example of applications that have sockets of their own beside the engine.
+//! A proxy that accepts Multipath TCP and forwards each connection to a server over plain TCP. Clients reach any server
+//! over several paths, and the server needs no change. The proxy is also an example of an application that has sockets
+//! of its own beside the engine.
 //!
 //! ```sh
 //! cargo run --release --package pathweave-tun --example proxy -- 8080 127.0.0.1:80 10.1.0.2@10.1.0.1 10.2.0.2@10.2.0.1
 //! ```
 //!
-//! The arguments are the port to listen on, the server, and the engine's paths as in `pathweave perf`. With `--connections N` it ends
-//! after so many connections; with `--pcap FILE` it writes a capture.
+//! The arguments are the port to listen on, the server, and the engine's paths as in `pathweave perf`. With
+//! `--connections N` the proxy ends after `N` connections. With `--pcap FILE` it writes a capture.
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
@@ -40,25 +41,25 @@ mod linux {
     use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
 
     const MTU: u16 = 1500;
-    /// Most bytes of one read from the server.
+    /// Largest read from the server, bytes.
     const READ_BYTES: usize = 64 << 10;
-    /// Pieces that are read from a connection with one call.
+    /// Most pieces that one call reads from a connection.
     const READ_PIECES: usize = 64;
-    /// So long it answers after the last connection: an acknowledgement may be lost.
+    /// Time for which the proxy still answers packets after the last connection, in case an acknowledgement was lost.
     const AFTER_THE_END: Duration = Duration::from_millis(500);
 
-    /// A connection and the server's end of it.
+    /// A client's connection, and the proxy's socket to the server.
     struct Session {
         server: TcpStream,
-        /// What the client sent and the server has not taken yet, and the other way round.
+        /// Data from the client that the server has not accepted yet, and data in the other direction.
         to_server: Vec<Bytes>,
         to_client: Vec<Bytes>,
-        /// Which of them will send nothing any more, and whether the other has been told.
+        /// Whether the client and the server have ended their streams, and whether the other side has been told.
         client_has_ended: bool,
         server_has_ended: bool,
         told_server: bool,
         told_client: bool,
-        /// The connection is over; the server may not have taken everything yet.
+        /// Whether the client's connection is over. The server may not have accepted all data yet.
         is_over: bool,
     }
 
@@ -79,7 +80,7 @@ mod linux {
             })
         }
 
-        /// Forgets what it has and sends nothing any more.
+        /// Drops all waiting data and sends nothing further.
         fn give_up(&mut self) {
             let _ = self.server.shutdown(Shutdown::Both);
             self.to_server.clear();
@@ -88,7 +89,7 @@ mod linux {
             (self.told_client, self.told_server, self.is_over) = (true, true, true);
         }
 
-        /// From the client to the server, as much as goes. True: something went.
+        /// Moves data from the client to the server until one of them blocks. Returns whether any data moved.
         fn up(&mut self, now: Instant, endpoint: &mut Endpoint, connection: ConnectionHandle) -> io::Result<bool> {
             let mut went = false;
             loop {
@@ -116,7 +117,7 @@ mod linux {
             }
         }
 
-        /// From the server to the client.
+        /// Moves data from the server to the client in the same way.
         fn down(&mut self, now: Instant, endpoint: &mut Endpoint, connection: ConnectionHandle) -> io::Result<bool> {
             let mut went = false;
             loop {
@@ -155,7 +156,7 @@ mod linux {
     }
 
     impl Proxy {
-        /// What a socket may be ready for.
+        /// Adds the events of the server's socket that this session waits for.
         fn wait_for<'a>(&'a self, descriptors: &mut Vec<PollFd<'a>>) {
             for session in self.sessions.values() {
                 let mut wanted = PollFlags::empty();

@@ -1,5 +1,5 @@
-//! A capture of what a host sends and receives (pcapng, nanoseconds, an interface for each device). The packets have no Ethernet header on
-//! the devices, but a made-up one in the file: tcpdump reads no file with several interfaces of raw IP.
+//! A capture of a host's packets (pcapng, nanoseconds, an interface for each device). TUN packets have no Ethernet
+//! header, so the file gets a made-up one: tcpdump reads no file with several interfaces of raw IP.
 
 use crate::Interface;
 use pathweave_driver::{HostPacket, Observer};
@@ -16,30 +16,30 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-/// How many bytes of each packet are kept: all headers, and a little data.
+/// Bytes kept of each packet: all headers and a little data.
 const SNAP_BYTES: usize = 160;
-/// Timestamps in units of 10^-9 s.
+/// Exponent of the timestamps' unit, 10^-9 s.
 const NANOSECONDS: u8 = 9;
 // Directions of a packet (pcapng, epb_flags).
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
-/// A capture file. Super-segments are one packet, as in any capture on a host with offload.
+/// A capture file. A super-segment is one packet in it, as in any capture on a host with offload.
 pub struct Capture {
     out: PcapNgWriter<BufWriter<File>>,
-    /// Our address on each interface.
+    /// The host's address on each interface.
     addresses: Vec<IpAddr>,
     packet: Vec<u8>,
     frame: Vec<u8>,
-    /// The first thing that went wrong; nothing is written after it.
+    /// The first error; nothing is written after it.
     error: Option<io::Error>,
 }
 
 impl Capture {
-    /// Begins the file.
+    /// Creates the file and writes its header.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the file cannot be written.
     pub fn create(path: &Path, interfaces: &[Interface]) -> io::Result<Self> {
         let section = SectionHeaderBlock { endianness: Endianness::Little, ..SectionHeaderBlock::default() };
         let out = PcapNgWriter::with_section_header(BufWriter::new(File::create(path)?), section).map_err(io_error)?;
@@ -48,10 +48,10 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Packets of one more interface are captured.
+    /// Adds an interface whose packets are captured from now on.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn add_interface(&mut self, interface: &Interface) -> io::Result<()> {
         let description = InterfaceDescriptionBlock {
             linktype: DataLink::ETHERNET,
@@ -66,10 +66,10 @@ impl Capture {
         Ok(())
     }
 
-    /// Ends the file.
+    /// Writes what is still buffered and closes the file.
     ///
     /// # Errors
-    /// Where something could not be written.
+    /// If this write, or an earlier one, failed.
     pub fn finish(&mut self) -> io::Result<()> {
         self.error.take().map_or_else(|| self.out.get_mut().flush(), Err)
     }

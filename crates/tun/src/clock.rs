@@ -1,21 +1,21 @@
-//! The time that the engine is given.
+//! The clock from which the engine gets its time.
 
 use pathweave_units::Instant;
 use rustix::time::{ClockId, clock_gettime};
 
-/// The monotonic clock, in nanoseconds since it was made.
+/// The monotonic clock, in nanoseconds since its creation.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start_ns: u64,
 }
 
 impl Clock {
-    /// Its zero is now.
+    /// A clock whose zero is the present.
     pub fn start() -> Self {
         Clock { start_ns: monotonic_ns() }
     }
 
-    /// The time.
+    /// The time since this clock's zero.
     #[inline]
     pub fn now(&self) -> Instant {
         Instant::from_nanos(monotonic_ns() - self.start_ns)

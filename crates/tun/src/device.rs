@@ -13,19 +13,19 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// The longest IP packet, bytes.
+/// Size of the longest IP packet, bytes.
 const MAX_PACKET_BYTES: usize = 65_535;
-/// Pieces of a packet that are written with one call: two headers, and pieces of data. Data in more pieces is copied together.
+/// Most pieces that one call writes: two headers and pieces of data. A packet with more pieces is copied into one.
 const MAX_PIECES: usize = 32;
 /// How many packets may wait in the device until the engine reads them (`txqueuelen`). Linux's default is 500. Hundreds of kernel
 /// connections that start together send more than that at once. The device drops what does not fit. If SYNs are lost, the kernel
 /// concludes that the path blocks Multipath TCP, and uses plain TCP for an hour (`net.mptcp.blackhole_timeout`).
 const QUEUE_PACKETS: u32 = 20_000;
-/// How long a device may take until it is up, in steps.
+/// Most steps of waiting until a device is up.
 const UP_STEPS: u32 = 500;
 const UP_STEP: Duration = Duration::from_millis(2);
 
-/// A TUN device of this process. It is gone when this is dropped.
+/// A TUN device of this process. Dropping it removes the device.
 pub struct Device {
     device: SyncDevice,
     mtu: u16,
@@ -33,11 +33,11 @@ pub struct Device {
 }
 
 impl Device {
-    /// Makes the device. With `offload` the kernel gives and takes super-segments and unfinished checksums; where it cannot, the
-    /// device is one without.
+    /// Makes the device. With `offload`, super-segments and unfinished checksums pass between kernel and engine; if the
+    /// kernel does not support that, the device works without.
     ///
     /// # Errors
-    /// If it cannot be made: most often for want of rights, or because there is one of that name.
+    /// If the device cannot be made, most often because of missing rights or because the name is in use.
     pub fn create(name: &str, mtu: u16, offload: bool) -> io::Result<Self> {
         let build = |offload| DeviceBuilder::new().name(name).mtu(mtu).offload(offload).build_sync();
         let (device, offload) = match build(offload) {
@@ -57,10 +57,10 @@ impl Device {
         Ok(Device { device, mtu, offload })
     }
 
-    /// Waits until packets can pass: at most a second.
+    /// Waits until packets can pass, at most one second.
     ///
     /// # Errors
-    /// Where it does not come up.
+    /// If the device does not come up.
     pub fn wait_until_up(&self) -> io::Result<()> {
         for _ in 0..UP_STEPS {
             if self.device.is_running()? {
@@ -71,27 +71,28 @@ impl Device {
         Err(io::Error::new(io::ErrorKind::TimedOut, "a TUN device does not come up"))
     }
 
-    /// Its number among the network devices.
+    /// The kernel's index of this network device.
     pub(crate) fn index(&self) -> io::Result<u32> {
         self.device.if_index()
     }
 
-    /// Largest packet on its link, bytes.
+    /// Size of the largest packet on the device, bytes.
     pub fn mtu(&self) -> u16 {
         self.mtu
     }
 
-    /// Whether the kernel gives and takes super-segments.
+    /// Whether super-segments pass between kernel and engine.
     pub fn has_offload(&self) -> bool {
         self.offload
     }
 
-    /// The most bytes that one read gives.
+    /// Most bytes that one read returns.
     pub(crate) fn most_bytes(&self) -> usize {
         if self.offload { VNET_BYTES + MAX_PACKET_BYTES } else { usize::from(self.mtu) }
     }
 
-    /// Appends the next packet to `memory`, which has room for [`Device::most_bytes`], and gives its header. `None`: there is no packet.
+    /// Appends the next packet to `memory`, which has room for [`Device::most_bytes`], and returns its offload header.
+    /// `None` if no packet waits.
     pub(crate) fn read(&self, memory: &mut Vec<u8>) -> io::Result<Option<Vnet>> {
         let start = memory.len();
         match read(&self.device, spare_capacity(memory)) {
@@ -111,12 +112,13 @@ impl Device {
         Errno::from_io_error(error) == Some(Errno::BADFD)
     }
 
-    /// Bytes in front of each packet that was read.
+    /// Bytes in front of each packet that a read returns.
     pub(crate) fn prefix(&self) -> usize {
         if self.offload { VNET_BYTES } else { 0 }
     }
 
-    /// Writes a segment as one packet. False: the device's queue is full, or the device is down, and the packet is lost.
+    /// Writes a segment as one packet. Returns false if the packet is lost because the device is down or its queue is
+    /// full.
     pub(crate) fn write(&self, segment: &Segment, ecn: Ecn) -> io::Result<bool> {
         let mut header = [0; MAX_HEADER_BYTES];
         let (vnet, len) = match self.offload {
@@ -146,13 +148,15 @@ impl Device {
         }
     }
 
-    /// Reads any packet into memory of the caller's, without regard to what it is; gives its length.
+    /// Reads the next packet, of any protocol, into the caller's memory and returns its length. `None` if no packet
+    /// waits.
     pub fn read_packet(&self, memory: &mut Vec<u8>) -> io::Result<Option<usize>> {
         let start = memory.len();
         self.read(memory).map(|header| header.map(|_| memory.len() - start))
     }
 
-    /// Writes a whole packet of a device without offload. False: it is lost, because the device is down or its queue is full.
+    /// Writes a whole packet to a device without offload. Returns false if the packet is lost because the device is
+    /// down or its queue is full.
     pub fn write_packet(&self, packet: &[u8]) -> io::Result<bool> {
         match rustix::io::write(&self.device, packet) {
             Ok(_) => Ok(true),
@@ -174,7 +178,8 @@ impl std::fmt::Debug for Device {
     }
 }
 
-/// The headers of a segment whose checksum the kernel completes and which it cuts, if it is a super-segment.
+/// Headers of a segment for a device with offload. The kernel completes the checksum, and cuts the segment if it is a
+/// super-segment.
 fn offloaded(segment: &Segment, ecn: Ecn, header: &mut [u8; MAX_HEADER_BYTES]) -> Result<(Vnet, usize), EncodeError> {
     let partial = encode_header_partial(segment, ecn, header)?;
     let vnet = Vnet::partial(partial.csum_start, partial.csum_offset);

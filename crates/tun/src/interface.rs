@@ -1,45 +1,46 @@
-//! The machine's side of a TUN device, which `ip` sets up.
+//! The machine's side of a TUN device, set up with the command `ip`.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How long an address may take until it is in use, in steps.
+/// Most steps of waiting until an address is in use.
 const ADDRESS_STEPS: u32 = 1000;
 const ADDRESS_STEP: Duration = Duration::from_millis(1);
 /// `IFA_F_TENTATIVE` of Linux's `if_addr.h`.
 const TENTATIVE: u32 = 0x40;
 
-/// A TUN device and the two addresses that it is between.
+/// A TUN device and the addresses of its two ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name, at most 15 letters.
+    /// Name of the device, at most 15 letters.
     pub name: String,
     /// The engine's address.
     pub ours: IpAddr,
-    /// The machine's.
+    /// The machine's address.
     pub machines: IpAddr,
-    /// The largest packet, bytes.
+    /// Size of the largest packet, bytes.
     pub mtu: u16,
-    /// What `ours` is to everybody else where the machine translates addresses. The engine takes this for its own, so that it announces what
-    /// others can reach.
+    /// The address that others see in place of `ours`, if the machine translates addresses. The engine uses it as its
+    /// own address, and so announces an address that others can reach.
     pub public: Option<IpAddr>,
 }
 
 impl Interface {
-    /// What the engine takes for its own address.
+    /// The address that the engine uses as its own: `public` if there is one, else `ours`.
     pub fn address(&self) -> IpAddr {
         self.public.unwrap_or(self.ours)
     }
 
-    /// Gives the device, which is up, its address and a route to ours.
+    /// Sets the device's address, and a route to `ours`. The device must be up.
     ///
     /// # Errors
-    /// Where `ip` cannot.
+    /// If `ip` fails.
     pub fn configure(&self) -> io::Result<()> {
         let Interface { name, ours, machines, .. } = self;
-        // Without duplicate address detection: there is nobody else, and an address is not usable while that goes on.
+        // Without duplicate address detection: there is no other host, and an address is not usable during the
+        // detection.
         let nodad = if ours.is_ipv6() { " nodad" } else { "" };
         ip(&format!("address add {machines} peer {ours} dev {name}{nodad}"))?;
         if let IpAddr::V6(address) = machines {
@@ -50,7 +51,7 @@ impl Interface {
     }
 }
 
-/// Waits until the kernel has put an address of IPv6 in use, which it does some time after it has taken it.
+/// Waits until an IPv6 address is in use. The kernel checks a new address for duplicates first.
 fn wait_for_address(address: Ipv6Addr) -> io::Result<()> {
     let digits: String = address.octets().iter().map(|octet| format!("{octet:02x}")).collect();
     // Address, interface, prefix, scope, flags and name of each.
@@ -67,10 +68,10 @@ fn wait_for_address(address: Ipv6Addr) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::TimedOut, format!("the address {address} does not come into use")))
 }
 
-/// Runs `ip`.
+/// Runs `ip` with these arguments.
 ///
 /// # Errors
-/// What `ip` says.
+/// If `ip` fails; the error has its message.
 pub fn ip(arguments: &str) -> io::Result<()> {
     let output = Command::new("ip").args(arguments.split_whitespace()).stdin(Stdio::null()).output();
     let output = output.map_err(|e| io::Error::new(e.kind(), format!("ip (of iproute2): {e}")))?;

@@ -1,12 +1,13 @@
-//! Where packets are read to. Data shares this memory for as long as it waits for its reader.
+//! Memory into which packets are read. Received data shares this memory until the application has read it.
 
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// Blocks that are kept for use again, at most: a new one costs more than what is read into it, because the system hands out its pages one by one,
-/// and data of several subflows that waits for other data keeps some in use.
+/// Most blocks that are kept for reuse. A new block costs more than the packets read into it, because the system
+/// provides its pages one by one. Some blocks stay in use while data of several subflows waits out of order.
 const KEPT_BLOCKS: usize = 32;
-/// A batch that fills less than this part of a block is copied out of it, so that little data never keeps a large block alive.
+/// A batch that fills less than 1/`COPIED_PART` of a block is copied out of it, so that a little data never keeps a
+/// large block alive.
 const COPIED_PART: usize = 8;
 
 /// Blocks of memory, each for a batch of packets.
@@ -14,7 +15,7 @@ const COPIED_PART: usize = 8;
 pub(crate) struct Memory {
     block_bytes: usize,
     filling: Vec<u8>,
-    /// In the order of use; data may still share them.
+    /// Blocks in the order of use. Waiting data may still share them.
     used: VecDeque<Bytes>,
 }
 
@@ -23,12 +24,12 @@ impl Memory {
         Memory { block_bytes, filling: Vec::with_capacity(block_bytes), used: VecDeque::new() }
     }
 
-    /// The block that is filled now.
+    /// The block that is being filled.
     pub(crate) fn filling(&mut self) -> &mut Vec<u8> {
         &mut self.filling
     }
 
-    /// What the smallest piece of a batch keeps alive at most, bytes.
+    /// Most bytes that the smallest piece of a batch can keep alive.
     pub(crate) fn block_bytes(&self) -> usize {
         self.block_bytes
     }
@@ -37,7 +38,7 @@ impl Memory {
         self.filling.capacity() - self.filling.len()
     }
 
-    /// What was read, to be shared. The next batch goes to another block.
+    /// Returns the batch as shared memory. The next batch uses another block.
     pub(crate) fn take(&mut self) -> Bytes {
         if self.filling.len() < self.block_bytes / COPIED_PART {
             let batch = Bytes::copy_from_slice(&self.filling);
@@ -50,8 +51,8 @@ impl Memory {
         batch
     }
 
-    /// A block that nobody shares any more, the one used last if there are several, because it is still in the processor's cache; or else
-    /// a new one. Nothing of it is zeroed.
+    /// A block that no data shares any more, or a new one. If there are several, the block used last, because it is
+    /// still in the processor's cache. The memory is not zeroed.
     fn next_block(&mut self) -> Vec<u8> {
         let free = self.used.iter().rposition(Bytes::is_unique);
         let block = free.and_then(|i| self.used.remove(i)).and_then(|block| block.try_into_mut().ok());
@@ -82,7 +83,8 @@ mod tests {
     use pathweave_units::Instant;
     use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
-    /// Each batch leaves one short segment behind a gap: the blocks that these share take no more memory than the window allows.
+    /// Each batch leaves one short segment behind a gap. The blocks that these segments share take no more memory than
+    /// the window allows.
     #[test]
     fn data_that_waits_keeps_few_blocks_alive() {
         const WINDOW: u64 = 64 << 10;

@@ -9,21 +9,22 @@ use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::io;
 
-/// The device of a host: its TUN devices, and a capture if one is wanted.
+/// A host's TUN devices, with a capture if one is wanted.
 pub type Io = Observed<Tunnels, Option<Capture>>;
 
-/// The one endpoint of the driver.
+/// Index of the driver's only endpoint.
 const HOST: usize = 0;
-/// The longest sleep: that often `go_on` is asked.
+/// Longest sleep, and so the longest time between two calls of `go_on`, nanoseconds.
 const LONGEST_SLEEP_NS: u64 = 50_000_000;
 
-/// Runs the host until `go_on` answers false. It is asked after each turn, and at least every 50 ms.
+/// Runs the host until `go_on` returns false. `go_on` is called after each turn, and at least every 50 ms.
 ///
-/// A turn is a batch of packets, all that is due, and the applications, until all are idle or as many packets were written as were read
-/// at most. Where packets were read or wait to be written, the next turn follows at once.
+/// A turn handles a batch of packets, all expired timers, and the applications. It ends when all are idle, or when as
+/// many packets have been written since the last read as one read returns at most (64). If packets were read or wait to
+/// be written, the next turn follows at once.
 ///
 /// # Errors
-/// Where a device fails.
+/// If a device fails.
 pub fn run<A: Applications>(
     driver: &mut Driver<Io, A>,
     clock: &Clock,
@@ -32,11 +33,11 @@ pub fn run<A: Applications>(
     run_beside(driver, clock, |_, _| {}, go_on)
 }
 
-/// As [`run`], with applications that wait for descriptors of their own too: they are served when one of those that `wait_for` adds
-/// is ready.
+/// Like [`run`], for applications that also wait for descriptors of their own. `wait_for` adds these descriptors; the
+/// applications are called when one of them is ready.
 ///
 /// # Errors
-/// Where a device fails.
+/// If a device fails.
 pub fn run_beside<A: Applications>(
     driver: &mut Driver<Io, A>,
     clock: &Clock,
@@ -74,10 +75,10 @@ pub fn run_beside<A: Applications>(
     }
 }
 
-/// Secrets of the operating system's randomness.
+/// Secrets from the operating system's random numbers.
 ///
 /// # Errors
-/// Where there is none.
+/// If the system has no random numbers.
 pub fn secrets() -> io::Result<Secrets> {
     let mut seed = [0; 32];
     let mut filled = 0;

@@ -1,24 +1,25 @@
-//! Which processor takes up what is written to a device.
+//! Chooses the processor that handles packets written to a device.
 
 use crate::Device;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
 
-/// Processors in a group of digits of a mask in `/sys`.
+/// Processors in each comma-separated group of a mask in `/sys`.
 const GROUP: usize = 32;
 
-/// The processor that takes up the packets of devices of ours, by Linux's receive packet steering (RPS). Otherwise the kernel does all that the
-/// receiver of a packet has to do within the call that writes it.
+/// The processor that handles packets written to our devices, by Linux's receive packet steering (RPS). Without
+/// steering, the kernel does all work of the receiver within the call that writes the packet.
 ///
-/// It is one processor for all devices, so that the packets of several subflows stay in their order. The thread that writes has to stay away from it:
-/// a scheduler of processes puts a program where its packets are taken up, and then both share one processor.
+/// All devices use the same processor, so that the packets of several subflows stay in order. The writing thread must
+/// stay away from it: Linux moves a program to the processor that handles its packets, and then both would share one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TakenUpBy {
     processor: usize,
 }
 
 impl TakenUpBy {
-    /// One of those that this thread may use, another one for each process in turn. `None`: there is only one.
+    /// Chooses a processor that this thread may use, a different one for each process in turn. `None` if there is only
+    /// one.
     pub(crate) fn choose() -> Option<TakenUpBy> {
         let allowed = sched_getaffinity(None).ok()?;
         let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)).collect();
@@ -26,10 +27,11 @@ impl TakenUpBy {
         (allowed.len() > 1).then_some(TakenUpBy { processor })
     }
 
-    /// Lets it take up what is written to this device. False: `/sys` does not show the devices of this network namespace.
+    /// Makes this processor handle packets written to `device`. Returns false if `/sys` does not show the devices of
+    /// this network namespace.
     ///
     /// # Errors
-    /// Where the kernel does not take it, most often because `/sys` cannot be written to.
+    /// If the kernel refuses, most often because `/sys` is read-only.
     pub(crate) fn steer(self, device: &Device, name: &str) -> io::Result<bool> {
         let folder = format!("/sys/class/net/{name}");
         let is_the_device = std::fs::read_to_string(format!("{folder}/ifindex"))
@@ -40,7 +42,7 @@ impl TakenUpBy {
         Ok(is_the_device)
     }
 
-    /// Keeps this thread away from it, until what is returned is dropped.
+    /// Keeps this thread off the processor until the returned value is dropped.
     pub(crate) fn stay_away(self) -> Option<Away> {
         let before = sched_getaffinity(None).ok()?;
         let mut others = before;
@@ -50,14 +52,14 @@ impl TakenUpBy {
     }
 }
 
-/// This thread stays away from a processor.
+/// Keeps a thread off a processor; dropping it lifts this.
 pub(crate) struct Away {
     before: CpuSet,
 }
 
 impl Drop for Away {
     fn drop(&mut self) {
-        // Where it may not have these any more, it keeps what it has.
+        // If the thread may not use these processors any more, it keeps its present ones.
         let _ = sched_setaffinity(None, &self.before);
     }
 }

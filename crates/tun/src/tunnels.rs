@@ -1,4 +1,4 @@
-//! TUN devices as the device of one host.
+//! The TUN devices of one host as a single device.
 
 use crate::memory::Memory;
 use crate::steering::{Away, TakenUpBy};
@@ -14,31 +14,32 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Packets that are read over all devices before applications act.
+/// Most packets read over all devices before the applications have their turn.
 const BATCH_PACKETS: usize = 64;
-/// Packets that are written before others are read. A kernel behind a device takes each one up, and answers it, while it is written: those
-/// answers wait meanwhile, and more than the device's queue has room for are lost.
+/// Most packets written before the devices are read again. The kernel handles each packet during the write, and answers
+/// it. These answers wait in the device's queue, which drops what does not fit.
 const WRITE_PACKETS: usize = 64;
-/// Memory of a batch, bytes: for super-segments, and for packets of 1500 bytes.
+/// Size of a block of memory, bytes: with super-segments, and for packets of 1500 bytes.
 const BLOCK_WITH_OFFLOAD: usize = 512 << 10;
 const BLOCK_WITHOUT: usize = 128 << 10;
-/// Segments in a packet of 64 KiB, at least of 1 KiB each. The engine also counts bytes.
+/// Most segments in a packet of 64 KiB, if each has at least 1 KiB. The engine also limits the bytes.
 const MAX_SEGMENTS: usize = 64;
 
-/// What passed, and what did not.
+/// Counts of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counters {
-    /// Packets that were read, super-segments as one.
+    /// Packets read; a super-segment counts as one.
     pub received: u64,
-    /// Packets that were none of ours: not TCP, damaged, or to an address that is not ours.
+    /// Packets that were ignored: not TCP, damaged, or to another address.
     pub ignored: u64,
-    /// Packets that were written, super-segments as one.
+    /// Packets written; a super-segment counts as one.
     pub sent: u64,
-    /// Packets that the device did not take.
+    /// Packets that the device did not accept.
     pub lost: u64,
 }
 
-/// A packet in the batch's memory.
+/// Position of a packet in the batch's memory.
 struct Arrived {
     place: Range<usize>,
     header: Vnet,
@@ -48,26 +49,26 @@ struct Arrived {
 pub struct Tunnels {
     devices: Vec<(Interface, Device)>,
     wants_offload: bool,
-    /// The processor that takes up what is written without offload, and whether it does so for a device.
+    /// The processor that handles written packets without offload, and whether it does so for a device.
     taken_up_by: Option<TakenUpBy>,
     is_steered: bool,
-    /// The device that is read first, in turn.
+    /// Index of the device that is read first; it changes in turn.
     first: usize,
     memory: Memory,
     batch: Bytes,
     arrived: Vec<Arrived>,
-    /// How many of `arrived` were taken.
+    /// Number of packets in `arrived` that were handed out.
     taken: usize,
-    /// A batch was handed out, and the applications' turn has not come since.
+    /// Whether a batch was handed out since the applications' last turn.
     handed_out: bool,
-    /// Packets that were written since others were read.
+    /// Packets written since the last read.
     written: usize,
-    /// More may wait to be written.
+    /// Whether more packets may wait to be written.
     holds_back: bool,
     segment: Segment,
-    /// Decoded, and no part of the one before.
+    /// The next segment, decoded, if it could not be joined to the previous one.
     next: Option<(Ecn, Segment)>,
-    /// What passed.
+    /// Counts of packets on all devices.
     pub counters: Counters,
 }
 
@@ -75,7 +76,7 @@ impl Tunnels {
     /// Makes the devices and waits until they are up.
     ///
     /// # Errors
-    /// Where one cannot be made or set up.
+    /// If a device cannot be made or set up.
     pub fn create(interfaces: &[Interface], wants_offload: bool) -> io::Result<Self> {
         let taken_up_by = TakenUpBy::choose();
         let mut is_steered = false;
@@ -107,16 +108,17 @@ impl Tunnels {
         })
     }
 
-    /// What a packet's data keeps alive while it waits for its reader: for
-    /// [`TcpConfig::packet_memory`](pathweave_proto::config::TcpConfig::packet_memory) of the connections that run over these devices.
+    /// Bytes that a packet's data keeps alive until the application has read it. Set
+    /// [`TcpConfig::packet_memory`](pathweave_proto::config::TcpConfig::packet_memory) to this for connections over
+    /// these devices.
     pub fn packet_memory(&self) -> u32 {
         u32::try_from(self.memory.block_bytes()).unwrap_or(u32::MAX)
     }
 
-    /// One more address with its device.
+    /// Adds an address with its device.
     ///
     /// # Errors
-    /// Where it cannot be made or set up.
+    /// If the device cannot be made or set up.
     pub fn add(&mut self, interface: &Interface) -> io::Result<()> {
         let device = make(interface, self.wants_offload)?;
         self.is_steered |= steer(self.taken_up_by, &device, interface);
@@ -124,42 +126,42 @@ impl Tunnels {
         Ok(())
     }
 
-    /// An address and its device are gone; packets from there are lost.
+    /// Removes an address and its device. Packets from that address are lost.
     pub fn remove(&mut self, address: IpAddr) {
         self.devices.retain(|(interface, _)| interface.address() != address);
     }
 
-    /// Our addresses and the devices behind them.
+    /// The host's addresses and their devices.
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.devices.iter().map(|(interface, _)| interface)
     }
 
-    /// Whether every device gives and takes super-segments.
+    /// Whether super-segments pass between kernel and engine on every device.
     pub fn has_offload(&self) -> bool {
         self.devices.iter().all(|(_, device)| device.has_offload())
     }
 
-    /// Keeps this thread away from the processor that takes up what it writes, if there is one.
+    /// Keeps this thread off the processor that handles its written packets, if there is one.
     pub(crate) fn stay_away(&self) -> Option<Away> {
         self.taken_up_by.filter(|_| self.is_steered)?.stay_away()
     }
 
-    /// What to wait for.
+    /// Descriptors that become readable when packets arrive.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.devices.iter().map(|(_, device)| device.as_fd())
     }
 
-    /// Packets were read last time, so there may be more.
+    /// Whether the last read returned packets, so that more may wait.
     pub(crate) fn may_have_more(&self) -> bool {
         !self.arrived.is_empty()
     }
 
-    /// The host has more to send than is written before others are read.
+    /// Whether writing stopped at [`WRITE_PACKETS`] with more left to send.
     pub(crate) fn holds_back(&self) -> bool {
         self.holds_back
     }
 
-    /// Reads a batch.
+    /// Reads a batch of packets.
     fn read(&mut self) -> io::Result<()> {
         self.written = 0;
         self.arrived.clear();
@@ -198,7 +200,7 @@ impl Tunnels {
         Ok(())
     }
 
-    /// Decodes the next packet that is for us.
+    /// Decodes the next packet addressed to this host.
     fn decode(&mut self) -> Option<Ecn> {
         while let Some(Arrived { place, header }) = self.arrived.get(self.taken) {
             self.taken += 1;
@@ -220,7 +222,7 @@ impl Tunnels {
         None
     }
 
-    /// Puts the next packet into `segment`, together with those right behind it that it can be joined with.
+    /// Puts the next packet into `segment`, joined with the packets right behind it if possible.
     fn join(&mut self) -> Option<Ecn> {
         let ecn = match self.next.take() {
             Some((ecn, segment)) => {
@@ -244,7 +246,7 @@ impl Tunnels {
     }
 }
 
-/// A device that is up and set up.
+/// Makes a device, sets it up and waits until it is up.
 fn make(interface: &Interface, offload: bool) -> io::Result<Device> {
     let device = Device::create(&interface.name, interface.mtu, offload)?;
     // An address of IPv6 that is set before that leaves no route.
@@ -253,8 +255,9 @@ fn make(interface: &Interface, offload: bool) -> io::Result<Device> {
     Ok(device)
 }
 
-/// Lets that processor take up what is written to a device without offload. A super-segment is worth what taking it up costs: there the other
-/// processor's caches would be colder for nothing. Where it cannot be had, this is slower, and that is all.
+/// Makes the processor handle packets written to a device without offload. With offload it would not pay: handling a
+/// super-segment costs more in the colder caches of the other processor. If steering is not possible, the device is
+/// only slower.
 fn steer(taken_up_by: Option<TakenUpBy>, device: &Device, interface: &Interface) -> bool {
     !device.has_offload() && taken_up_by.is_some_and(|by| by.steer(device, &interface.name).unwrap_or(false))
 }
@@ -296,7 +299,7 @@ impl PacketIo for Tunnels {
             }
             None => false,
         };
-        // What was sent is the connection's to keep.
+        // The connection keeps the sent data.
         self.segment.payload = pathweave_wire::Payload::EMPTY;
         match taken {
             true => self.counters.sent += 1,

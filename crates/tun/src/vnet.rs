@@ -1,7 +1,8 @@
-//! The header that comes before each packet of a device with offload: who completes its checksum, and where it is cut into
-//! segments (`struct virtio_net_hdr`, virtio 1.2 §5.1.6). Numbers are in the machine's own byte order, as Linux has it for TUN devices.
+//! The header in front of each packet of a device with offload. It says who completes the checksum, and how a
+//! super-segment is cut (`struct virtio_net_hdr`, virtio 1.2 §5.1.6). Numbers are in the machine's byte order, as Linux
+//! uses it for TUN devices.
 
-/// Its length, bytes.
+/// Length of the header, bytes.
 pub(crate) const VNET_BYTES: usize = 10;
 
 const NEEDS_CSUM: u8 = 1;
@@ -10,7 +11,7 @@ const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
 const GSO_ECN: u8 = 0x80;
 
-/// The header.
+/// The fields of the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Vnet {
     flags: u8,
@@ -22,12 +23,13 @@ pub(crate) struct Vnet {
 }
 
 impl Vnet {
-    /// Of a packet whose checksum the device completes: it starts at `csum_start` and goes to `csum_offset` from there.
+    /// The header of a packet whose checksum the device completes. The sum starts at `csum_start` and is stored
+    /// `csum_offset` bytes later.
     pub(crate) fn partial(csum_start: u16, csum_offset: u16) -> Self {
         Vnet { flags: NEEDS_CSUM, csum_start, csum_offset, ..Vnet::default() }
     }
 
-    /// The same packet as a super-segment with headers of `header_len` bytes, to be cut every `size` bytes of data.
+    /// The same packet as a super-segment: headers of `header_len` bytes, and data to be cut every `size` bytes.
     pub(crate) fn cut(self, ipv4: bool, header_len: u16, size: u16, reduces_window: bool) -> Self {
         let family = if ipv4 { GSO_TCPV4 } else { GSO_TCPV6 };
         // Only the first part reports a reduced window, which not every network card can do.
@@ -40,7 +42,7 @@ impl Vnet {
         self.flags & (NEEDS_CSUM | DATA_VALID) != 0
     }
 
-    /// The length of each part's data, if it is a super-segment of TCP.
+    /// Data bytes of each part, if the packet is a TCP super-segment.
     pub(crate) fn segment_size(&self) -> Option<u16> {
         let is_tcp = matches!(self.gso_type & !GSO_ECN, GSO_TCPV4 | GSO_TCPV6);
         (is_tcp && self.gso_size > 0).then_some(self.gso_size)

@@ -21,7 +21,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 pub(crate) type User = *mut c_void;
 
-/// The struct that packetdrill has filled in. What it never asks of a script that runs here stays as it was: null.
+/// The struct that packetdrill has filled in. Functions that the scripts never call stay null.
 #[repr(C)]
 #[expect(missing_debug_implementations, reason = "functions only")]
 pub struct Interface {
@@ -62,10 +62,10 @@ pub struct Interface {
     splice: Option<extern "C" fn(User, c_int, *mut loff_t, c_int, *mut loff_t, usize, c_uint) -> ssize_t>,
 }
 
-/// The name of the file with what the script has asked of `sysctl` and `ip`.
+/// Name of the file with the arguments that the script gave to `sysctl` and `ip`.
 const LINES: &str = "PATHWEAVE_PACKETDRILL_LINES";
 
-/// How long the script's thread waits, in real time, for the other one to come back from a call.
+/// Real time that the script's thread waits for the other thread to come back from a call.
 const MOMENT: std::time::Duration = std::time::Duration::from_millis(1);
 
 pub(crate) struct Shared {
@@ -78,7 +78,7 @@ impl Shared {
         self.stack.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// What a call does, as often as something has changed while it has to wait and may.
+    /// Carries out a call. While the call has to wait, and may, it is tried again each time that something has changed.
     pub(crate) fn call<T>(
         &self,
         fd: c_int,
@@ -88,7 +88,7 @@ impl Shared {
         self.act(|stack| waits && stack.waits(fd), act)
     }
 
-    /// The same of a call that may always wait.
+    /// The same for a call that may always wait.
     pub(crate) fn wait<T>(&self, act: impl FnMut(&mut Stack, bool) -> Result<T, Refusal>) -> Result<T, c_int> {
         self.act(|_| true, act)
     }
@@ -121,7 +121,7 @@ pub(crate) fn settings() -> Settings {
     Settings::new(&lines.unwrap_or_default())
 }
 
-/// What `packetdrill_interface_init` has handed out.
+/// The state that `packetdrill_interface_init` has handed out.
 pub(crate) fn shared<'u>(user: User) -> &'u Shared {
     // Sound: packetdrill gives back the pointer it got, until it has called `free`.
     unsafe { &*user.cast::<Shared>() }
@@ -154,7 +154,7 @@ unsafe extern "C" fn netdev_send(user: User, packet: *const c_void, len: usize) 
     0
 }
 
-/// Gives the other thread a moment: time is about to pass.
+/// Gives the other thread a moment before time passes.
 fn wait_for_calls(shared: &Shared) {
     shared.changed.notify_all();
     std::thread::sleep(MOMENT);
@@ -197,7 +197,7 @@ unsafe extern "C" fn gettimeofday(user: User, time: *mut timeval, _zone: *mut c_
     0
 }
 
-/// What packetdrill looks for in the library that `--so_filename` names.
+/// The function that packetdrill looks for in the library that `--so_filename` names.
 ///
 /// # Safety
 /// `interface` is valid for writing.

@@ -147,7 +147,7 @@ pub(crate) unsafe extern "C" fn readv(user: User, fd: c_int, pieces: *const iove
     unsafe { read_pieces(user, fd, pieces, count.max(0) as usize, true) }
 }
 
-/// Control data tells what is left to read, where the script has asked for that (`TCP_INQ`).
+/// Writes the control data that tells what is left to read, if the script has asked for it (`TCP_INQ`).
 unsafe fn put_rest(user: User, fd: c_int, message: &mut msghdr) {
     const TCP_CM_INQ: c_int = 36;
     let rest = shared(user).lock().told_rest(fd);

@@ -2,7 +2,7 @@
 
 use crate::stack::{Answer, Ready, Refusal, Role, Stack, refuse};
 
-/// One event of `epoll_wait`: what has happened, and what the script has given to know the socket by.
+/// One event of `epoll_wait`: the events of a socket, and the script's identification of it.
 pub(crate) type Event = (u32, u64);
 
 #[derive(Clone, Copy, Debug)]
@@ -10,11 +10,11 @@ struct Watched {
     fd: i32,
     events: u32,
     data: u64,
-    /// What had happened to the socket when it was last told of.
+    /// Changes of the socket that have been reported.
     seen: Option<u64>,
 }
 
-/// The sockets that are waited for.
+/// The sockets that are watched.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Epoll {
     watched: Vec<Watched>,
@@ -61,7 +61,7 @@ impl Stack {
         Ok(())
     }
 
-    /// At most `most` events. What is waited for as edges (`EPOLLET`) is told once for all that has happened until then.
+    /// Returns at most `most` events. With `EPOLLET` (edges), all changes since the last call are reported once.
     pub(crate) fn epoll_wait(&mut self, epoll: i32, most: usize) -> Answer<Vec<Event>> {
         let mut watched = self.epoll(epoll)?.watched.clone();
         let mut events = Vec::new();

@@ -53,8 +53,8 @@ fn micros(time: Option<Duration>) -> u64 {
     time.map_or(0, |time| time.as_micros())
 }
 
-/// What `getsockopt(TCP_INFO)` tells of a connection's first subflow. What the engine does not keep is 0.
-/// `opened`: when it was.
+/// The result of `getsockopt(TCP_INFO)` for a connection's first subflow. Values that the engine does not keep are 0.
+/// `opened` is the time at which the connection was opened.
 pub(crate) fn tcp_info(connection: &Connection, now: Instant, opened: Instant) -> Vec<u8> {
     let Some(subflow) = connection.subflows().next() else { return Vec::new() };
     let (snapshot, time, tcp) = (connection.snapshot(), connection.sending_time(now), subflow.tcp);

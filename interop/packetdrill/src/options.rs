@@ -4,22 +4,22 @@ use crate::info::tcp_info;
 use crate::stack::{Answer, Refusal, Role, Stack, refuse};
 use pathweave_units::Duration;
 
-/// What `libc` does not name.
+/// Constants that `libc` does not have.
 const TCP_INQ: i32 = 36;
 const TCP_CC_INFO: i32 = 26;
 const SO_MEMINFO: i32 = 55;
 /// 32-bit numbers of `SO_MEMINFO`.
 const MEMINFO_BYTES: usize = 36;
-/// More than any version of `struct tcp_info` has: what is unknown here is 0.
+/// Size of a buffer larger than any version of `struct tcp_info`. Unknown fields are 0.
 const INFO_BYTES: usize = 512;
-/// How long a connection lives without any sign of its peer where nothing else is set.
+/// Default time without any answer of the peer after which a connection ends.
 const USER_TIMEOUT: Duration = Duration::from_secs(60);
-/// The same of the time after which an idle peer is probed (RFC 9293 §3.8.4).
+/// Default time after which an idle peer is probed (RFC 9293 §3.8.4).
 const KEEP_IDLE: Duration = Duration::from_secs(7200);
-/// What a kernel offers of a segment: TCP's and IP's header.
+/// Bytes that the TCP and IP headers take of a packet.
 const HEADERS: u32 = 40;
 
-/// What a script has set of a socket. A listener's is that of the connections it accepts.
+/// Options that a script has set on a socket. Connections inherit those of their listener.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) no_delay: bool,
@@ -32,12 +32,12 @@ pub(crate) struct Options {
     pub(crate) user_timeout: Option<Duration>,
     pub(crate) keeps_alive: bool,
     pub(crate) keep_idle: Option<Duration>,
-    /// `TCP_INQ`: reading also tells what is left.
+    /// `TCP_INQ`: whether reading also tells how much is left.
     pub(crate) tells_rest: bool,
 }
 
 impl Options {
-    /// The largest packet of a path, where the largest segment was set.
+    /// The largest packet of a path, if the script has set the largest segment.
     pub(crate) fn mtu(&self) -> Option<u32> {
         self.max_segment.map(|bytes| bytes + HEADERS)
     }
@@ -68,7 +68,7 @@ impl Stack {
         self.apply(fd, level, name)
     }
 
-    /// Passes what was set on to the connection, if there is one already.
+    /// Passes the option on to the connection, if there is one already.
     fn apply(&mut self, fd: i32, level: i32, name: i32) -> Answer<()> {
         let now = self.now();
         let socket = self.socket(fd)?;
@@ -102,7 +102,7 @@ impl Stack {
         Ok(())
     }
 
-    /// The same for all that was set before there was a connection.
+    /// Passes on all options that were set before there was a connection.
     pub(crate) fn apply_all(&mut self, fd: i32) -> Answer<()> {
         let options = self.socket(fd)?.options;
         for (set, level, name) in [

@@ -1,7 +1,7 @@
-//! What scripts ask a kernel for with `sysctl` and `ip`, as settings of the engine.
+//! The settings that scripts make with `sysctl` and `ip`, as settings of the engine.
 //!
-//! The command that runs packetdrill puts programs of these names first in the path. They do nothing but write their arguments into
-//! a file, a line each (`PATHWEAVE_PACKETDRILL_LINES`), so that no script changes the machine it runs on.
+//! The command that runs packetdrill puts programs with these names first in the path. They only write their arguments
+//! into a file, a line each (`PATHWEAVE_PACKETDRILL_LINES`), so that no script changes the machine.
 
 use core::net::{IpAddr, Ipv4Addr};
 use pathweave_algorithms::Registry;
@@ -10,23 +10,23 @@ use pathweave_proto::config::{ConnectionConfig, LossRecovery, Pacing, ReceiveBuf
 use pathweave_proto::host::Host;
 use pathweave_units::Duration;
 
-/// What a connection is opened or accepted with.
+/// Settings with which a connection is opened or accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Linux's, and what the script changed.
+    /// Linux's settings with the script's changes.
     pub(crate) config: ConnectionConfig,
     /// Addresses that are announced to peers (`ip mptcp endpoint add ADDRESS signal`).
     signals: Vec<IpAddr>,
     /// Addresses from which further subflows are opened (`... subflow`).
     subflows: Vec<IpAddr>,
-    /// Announced addresses that are taken up (`ip mptcp limits set add_addr_accepted N`).
+    /// Number of announced addresses that are used (`ip mptcp limits set add_addr_accepted N`).
     accepted: u8,
-    /// A client asks for ECN too; otherwise a server only answers.
+    /// Whether a client asks for ECN. A server only answers.
     asks_for_ecn: bool,
 }
 
 impl Settings {
-    /// The kernel's defaults on packetdrill's network, and then each line.
+    /// The kernel's defaults on packetdrill's network, changed by each of the lines.
     ///
     /// # Panics
     /// Never: the algorithms are built in.
@@ -90,7 +90,7 @@ impl Settings {
         }
     }
 
-    /// A sysctl by its name, `net.ipv4.tcp_sack` or as a path in `/proc/sys`. A list's last number is the one that counts.
+    /// Sets a sysctl by its name, `net.ipv4.tcp_sack` or as a path in `/proc/sys`. Of a list, the last number counts.
     fn set(&mut self, name: &str, value: &str) {
         let name = name.trim_start_matches("/proc/sys/").replace('/', ".");
         let Ok(number) = value.trim_matches('"').parse::<u64>() else {
@@ -150,8 +150,8 @@ impl Settings {
 
     /// The machine's own address, as packetdrill tells scripts.
     pub(crate) fn own_address() -> IpAddr {
-        let told = std::env::var("OPT_LOCAL_IP").ok().and_then(|text| text.parse().ok());
-        told.unwrap_or(IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1)))
+        let given = std::env::var("OPT_LOCAL_IP").ok().and_then(|text| text.parse().ok());
+        given.unwrap_or(IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1)))
     }
 }
 

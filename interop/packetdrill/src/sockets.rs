@@ -33,7 +33,7 @@ impl Stack {
             _ => None,
         };
         if let Some(before) = before {
-            // It listens with other settings from now on.
+            // The socket listens with other settings from now on.
             self.endpoint.unlisten(before).ok();
         }
         let opened = self.endpoint.listen_and_accept(at, config, &settings.served(local));
@@ -54,7 +54,7 @@ impl Stack {
         Ok((new, peer.unwrap_or(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0))))
     }
 
-    /// Connects; asked again by a call that waits, says whether it has.
+    /// Connects. With `again`, a waiting call asks whether the connection is open.
     pub(crate) fn connect(&mut self, fd: i32, to: SocketAddr, settings: &Settings, again: bool) -> Answer<()> {
         let now = self.now();
         let socket = self.socket(fd)?;
@@ -118,7 +118,7 @@ impl Stack {
         answer
     }
 
-    /// `flags`: those of `send`.
+    /// Writes bytes. `flags` are those of `send`.
     pub(crate) fn write(&mut self, fd: i32, bytes: &[u8], flags: i32) -> Answer<usize> {
         let handle = self.connection(fd)?;
         let payload = Payload::Bytes(Bytes::copy_from_slice(bytes));
@@ -133,7 +133,7 @@ impl Stack {
             Err(WriteError::Blocked) => Err(Refusal::Blocked),
             Err(_) => match core::mem::take(&mut self.socket(fd)?.error) {
                 0 => refuse(libc::EPIPE),
-                told => refuse(told),
+                number => refuse(number),
             },
         };
         self.settle();
@@ -174,18 +174,19 @@ impl Stack {
         Ok(())
     }
 
-    /// The error that is told once (`SO_ERROR`).
+    /// The pending error (`SO_ERROR`), which is reported once.
     pub(crate) fn take_error(&mut self, fd: i32) -> Answer<i32> {
         Ok(core::mem::take(&mut self.socket(fd)?.error))
     }
 
-    /// What reading tells of the rest, where that was asked for: a stream that ends has one more, so that it is read to its end.
+    /// The remaining bytes that reading reports, if the script has asked for them. An ended stream has one more, so
+    /// that it is read to its end.
     pub(crate) fn told_rest(&mut self, fd: i32) -> Option<i32> {
         let handle = self.connection(fd).ok()?;
         let rest = self.readable_bytes(fd).ok()?;
         let ends = self.endpoint.connection(handle).is_some_and(|c| c.at_end());
-        let told = if rest == 0 { u64::from(ends) } else { rest };
-        self.socket(fd).ok()?.options.tells_rest.then(|| i32::try_from(told).unwrap_or(i32::MAX))
+        let left = if rest == 0 { u64::from(ends) } else { rest };
+        self.socket(fd).ok()?.options.tells_rest.then(|| i32::try_from(left).unwrap_or(i32::MAX))
     }
 
     /// Bytes that can be read at once (`SIOCINQ`).

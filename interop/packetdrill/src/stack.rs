@@ -13,18 +13,18 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::IntoRawFd;
 
-/// What the clock shows at the start, so that no script sees a time before it.
+/// Start time of the clock, so large that no script sees a time before it.
 const START: Duration = Duration::from_secs(1_000_000);
 
-/// A packet that is expected and does not come within this time will not come.
+/// A packet that does not come within this time will not come.
 const PATIENCE: Duration = Duration::from_secs(200);
 
-/// Why a call fails.
+/// The reason why a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// With this error number.
+    /// An error number.
     Number(i32),
-    /// It would have to wait.
+    /// The call would have to wait.
     Blocked,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Role {
     Fresh,
     Listener(ListenerHandle, VecDeque<ConnectionHandle>),
     Connection(ConnectionHandle),
-    /// What waits for sockets.
+    /// A set of sockets to wait for.
     Epoll(Epoll),
     Closed,
 }
@@ -53,16 +53,16 @@ pub(crate) struct Socket {
     pub(crate) options: Options,
     pub(crate) bound: Option<SocketAddr>,
     pub(crate) role: Role,
-    /// What `SO_ERROR` tells once.
+    /// The pending `SO_ERROR`.
     pub(crate) error: i32,
     pub(crate) connected: bool,
-    /// Since when.
+    /// Time at which the connection was opened.
     pub(crate) opened: Instant,
-    /// Bytes that were read.
+    /// Number of bytes that were read.
     pub(crate) read: u64,
-    /// The script has shut down this direction.
+    /// Whether the script has shut down reading.
     pub(crate) reads_no_more: bool,
-    /// Times that something happened which wakes whoever waits.
+    /// Number of changes that wake waiting calls.
     pub(crate) news: u64,
 }
 
@@ -70,12 +70,12 @@ pub(crate) struct Stack {
     now: Instant,
     pub(crate) endpoint: Endpoint,
     sockets: Vec<Socket>,
-    /// Packets that have left, and when.
+    /// Packets that have left, with their times.
     left: VecDeque<(Instant, Vec<u8>)>,
     place: Segment,
 }
 
-/// What a socket is ready for.
+/// The readiness of a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ready {
     pub(crate) readable: bool,
@@ -90,7 +90,7 @@ fn number_of(error: ConnectionError) -> i32 {
         ConnectionError::Refused => libc::ECONNREFUSED,
         ConnectionError::Reset => libc::ECONNRESET,
         ConnectionError::AllPathsDead | ConnectionError::ConnectTimeout => libc::ETIMEDOUT,
-        ConnectionError::Aborted => libc::EPIPE,
+        _ => libc::EPIPE,
     }
 }
 
@@ -105,7 +105,8 @@ impl Stack {
         }
     }
 
-    /// Microseconds that the clock shows. Each look moves it by one, because packetdrill looks until a time has come.
+    /// The clock's time in microseconds. Each look moves it by one, because packetdrill looks repeatedly until a time
+    /// has come.
     pub(crate) fn look_at_clock(&mut self) -> i64 {
         self.advance(self.now + Duration::from_micros(1));
         microseconds(self.now)
@@ -115,7 +116,7 @@ impl Stack {
         self.now
     }
 
-    /// Time passes.
+    /// Lets time pass.
     pub(crate) fn sleep(&mut self, time: Duration) {
         self.advance(self.now + time);
     }
@@ -129,7 +130,7 @@ impl Stack {
         self.now = to;
     }
 
-    /// What has to leave leaves, and sockets learn what has happened.
+    /// Sends what is ready to leave, and tells the sockets what has happened.
     pub(crate) fn settle(&mut self) {
         loop {
             while let Some(ecn) = self.endpoint.poll_transmit_into(self.now, 1, &mut self.place) {
@@ -169,7 +170,7 @@ impl Stack {
         }
     }
 
-    /// A packet comes in.
+    /// Handles an arriving packet.
     pub(crate) fn take_packet(&mut self, packet: &[u8]) {
         let packet = Bytes::copy_from_slice(packet);
         if let Ok(ecn) = decode_into(&packet, 0..packet.len(), &mut self.place) {
@@ -180,7 +181,7 @@ impl Stack {
         self.settle();
     }
 
-    /// The next packet that has left, and when: time passes until there is one.
+    /// The next packet that leaves, and its time. Lets time pass until there is one.
     pub(crate) fn next_packet(&mut self) -> Option<(i64, Vec<u8>)> {
         let limit = self.now + PATIENCE;
         loop {

@@ -47,7 +47,8 @@ pub(crate) unsafe extern "C" fn setsockopt(
     answer(shared(user).call(fd, false, |stack, _| stack.set_option(fd, level, name, number)), |()| 0)
 }
 
-/// Waits until `act` does not block any more, for so many milliseconds of the stack's clock; without end where they are negative.
+/// Waits until `act` no longer blocks, at most this many milliseconds of the stack's clock. A negative number means no
+/// limit.
 fn wait<T>(user: User, timeout: c_int, mut act: impl FnMut(&mut Stack) -> Result<T, Refusal>) -> Result<T, c_int> {
     let mut until = None;
     shared(user).wait(|stack, _| {
@@ -104,12 +105,12 @@ pub(crate) unsafe extern "C" fn epoll_wait(
 ) -> c_int {
     match wait(user, timeout, |stack| stack.epoll_wait(epoll, most.max(0) as usize)) {
         Err(libc::EAGAIN) => 0,
-        result => answer(result, |told| {
-            for (i, (events_of_one, data)) in told.iter().enumerate() {
+        result => answer(result, |found| {
+            for (i, (events_of_one, data)) in found.iter().enumerate() {
                 // Sound: room for `most` events.
                 unsafe { events.add(i).write_unaligned(epoll_event { events: *events_of_one, u64: *data }) };
             }
-            told.len() as c_int
+            found.len() as c_int
         }),
     }
 }

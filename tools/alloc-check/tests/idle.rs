@@ -1,4 +1,5 @@
-//! What connections take of memory while nothing happens, at a server's end: when they are open, and when they only wait for old segments.
+//! The memory that a server's connections take while nothing happens: when they are open, and when they only wait for
+//! old segments.
 
 use core::net::{IpAddr, SocketAddr};
 use pathweave_algorithms::Registry;
@@ -13,9 +14,9 @@ use pathweave_wire::{Ecn, Flags, Payload, Segment, Timestamps};
 static ALLOCATOR: Counting = Counting;
 
 const CONNECTIONS: u32 = 5_000;
-/// What an open connection may take, bytes: 100,000 in 400 MB.
+/// Most memory of an open connection, bytes: 100,000 in 400 MB.
 const MOST_IDLE: i64 = 4_000;
-/// What is left of one that waits for old segments, bytes.
+/// Most memory of a connection that only waits for old segments, bytes.
 const MOST_WAITING: i64 = 400;
 
 fn server(mptcp: bool) -> Endpoint {
@@ -37,7 +38,8 @@ fn drain(server: &mut Endpoint, now: Instant) -> Vec<Segment> {
     sent
 }
 
-/// A client without a stack opens a connection with Multipath TCP, and sends a request that is read. Its next segment.
+/// Opens a connection with Multipath TCP from a client without a stack, whose request is read. Returns the connection
+/// and the client's next segment.
 fn open(server: &mut Endpoint, now: Instant, number: u32) -> (ConnectionHandle, Segment) {
     let from = SocketAddr::new(IpAddr::from([10, 1, (number >> 8) as u8, number as u8]), 5000);
     let mut segment = Segment::new(from, SocketAddr::from(([10, 0, 0, 2], 80)));
@@ -69,7 +71,7 @@ fn open(server: &mut Endpoint, now: Instant, number: u32) -> (ConnectionHandle, 
     (handle, segment)
 }
 
-/// The server answers with so many bytes, each burst of which is acknowledged.
+/// Makes the server answer with this many bytes; each burst is acknowledged.
 fn answer(server: &mut Endpoint, now: Instant, handle: ConnectionHandle, segment: &mut Segment, bytes: u32) {
     let acked = |server: &Endpoint| server.connection(handle).expect("it lives").snapshot().sending.acked_bytes;
     let end = acked(server) + u64::from(bytes);
@@ -86,7 +88,7 @@ fn answer(server: &mut Endpoint, now: Instant, handle: ConnectionHandle, segment
     drain(server, now);
 }
 
-/// Lets the endpoint do all that it wants to. The result says when it has last wanted something.
+/// Lets the endpoint's timers run until none is left. Returns the time of the last one.
 fn rest(server: &mut Endpoint, mut now: Instant) -> Instant {
     while let Some(next) = server.poll_timeout() {
         assert!(next >= now, "it has missed {next:?}");
@@ -123,7 +125,7 @@ fn an_idle_connection_takes_at_most_four_kilobytes() {
     }
 }
 
-/// Allocations while one connection answers six times, so far from each other.
+/// Allocations while one connection answers six times, with pauses of `apart` between the answers.
 fn allocations_of_answers(apart: Duration) -> u64 {
     let (mut server, mut now) = (server(true), Instant::from_secs(1));
     let (handle, mut segment) = open(&mut server, now, 0);

@@ -1,4 +1,4 @@
-//! What the application at one end does: writes, reads, closes.
+//! The application at one end: its writes, reads and close.
 
 use crate::draw::Draw;
 use pathweave_units::{Duration, Instant};
@@ -6,15 +6,15 @@ use pathweave_units::{Duration, Instant};
 /// When an application closes its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Close {
-    /// After all that it has to write.
+    /// After the application has written everything.
     AfterWriting,
-    /// At this time, with what was written by then.
+    /// At this time, with the data written by then.
     At(Instant),
     /// After the end of the other direction.
     AfterTheEnd,
-    /// Everything ends at once.
+    /// The application aborts the connection.
     Abort(Instant),
-    /// The application goes at this time: what it has written is still to be sent, and it reads nothing more.
+    /// The application leaves at this time: its written data is still to be sent, and it reads nothing more.
     Leave(Instant),
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum Close {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
     AtOnce,
-    /// Not within this time.
+    /// Not between these two times.
     Stalls(Instant, Instant),
     /// At most this many bytes at a time, this often.
     Slowly(u64, Duration),
@@ -68,18 +68,18 @@ impl Plan {
     }
 }
 
-/// How far the application at one end is.
+/// Progress of the application at one end.
 #[derive(Debug, Default)]
 pub(crate) struct App {
     pub(crate) written: u64,
     pub(crate) read: u64,
-    /// The time of the next write, where it does not wait for room.
+    /// The time of the next write; `None` if the application waits for room.
     pub(crate) next_write: Option<Instant>,
     pub(crate) next_read: Option<Instant>,
-    /// It has closed in order; it is gone: it has left or aborted.
+    /// Whether the application has closed in order, and whether it is gone (has left or aborted).
     pub(crate) closed: bool,
     pub(crate) gone: bool,
-    /// It has read the end of the stream.
+    /// Whether the application has read the end of the stream.
     pub(crate) saw_end: bool,
 }
 

@@ -17,24 +17,24 @@ use pathweave_proto::scheduler::{ChosenScheduler, test_schedulers};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 
-/// When the faults that end have ended, readers read and writers close: the latest such time.
+/// Latest time, in seconds, by which all temporary faults have ended, readers read again and writers have closed.
 const LATEST_CALM: u64 = 90;
 
 /// One run of the campaign.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it was drawn from.
+    /// The seed of the case.
     pub seed: u64,
     pub(crate) kind: Kind,
     pub(crate) versions: Versions,
     pub(crate) paths: Vec<Path>,
-    /// The client's settings, the server's.
+    /// Settings of the client and of the server.
     pub(crate) configs: [ConnectionConfig; 2],
     pub(crate) plans: [Plan; 2],
-    /// What each endpoint takes on.
+    /// Limits of each endpoint.
     pub(crate) limits: EndpointLimits,
     pub(crate) attackers: Vec<Attacker>,
-    /// From then on only what lasts for ever is wrong: outages and middleboxes without an end.
+    /// Time from which on only permanent faults remain: outages and middleboxes without an end.
     pub(crate) calm: Instant,
 }
 
@@ -101,13 +101,13 @@ fn config(d: &mut Draw, registry: &Registry) -> ConnectionConfig {
     config
 }
 
-/// How the network, the hosts and the plans of a run were chosen.
+/// The way in which the network, the hosts and the plans of a run were drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Everything may go wrong; attackers are rare.
+    /// All faults are possible; attackers are rare.
     Faults,
-    /// Attackers who know addresses and ports, in a network in which an honest connection cannot fail: the run must end as it does
-    /// without them.
+    /// Attackers that know addresses and ports, in a network in which an honest connection cannot fail. The run must
+    /// end as it does without them.
     Siege,
 }
 
@@ -143,7 +143,8 @@ impl Case {
         case
     }
 
-    /// Kinds of faults that came later. They have random numbers of their own, so that the other cases are what they were.
+    /// Kinds of faults that were added later. They have random numbers of their own, so that the rest of each case
+    /// stays as it was.
     fn draw_later_kinds(&mut self, d: &mut Draw) {
         if self.kind == Kind::Siege {
             return;
@@ -183,12 +184,12 @@ impl Case {
         Case { attackers: Vec::new(), ..self.clone() }
     }
 
-    /// Whether somebody sees packets and can say what the hosts say.
+    /// Whether an attacker sees packets and can imitate the hosts.
     pub(crate) fn has_attackers_on_the_path(&self) -> bool {
         self.attackers.iter().any(|a| a.sees == Sees::Packets)
     }
 
-    /// From when on nothing is wrong, if that time comes.
+    /// Time from which on there are no faults; `None` if some are permanent.
     pub(crate) fn all_well(&self) -> Option<Instant> {
         let outages = self.paths.iter().flat_map(|path| &path.outages).map(|(_, until)| *until);
         let tampering = self.paths.iter().flat_map(|path| &path.directions).flat_map(|d| &d.tampering);
@@ -197,12 +198,12 @@ impl Case {
         (last < Instant::ZERO + LIMIT).then_some(last)
     }
 
-    /// How many addresses the client or the server has.
+    /// Number of addresses of the client or the server.
     pub(crate) fn addresses(&self, server: bool) -> u8 {
         self.paths.iter().map(|path| path.ends[usize::from(server)] + 1).max().unwrap_or(0)
     }
 
-    /// The addresses of a path's ends: the client's, the server's.
+    /// The addresses of the client and the server on a path.
     pub(crate) fn ends_of(&self, path: &Path) -> (IpAddr, IpAddr) {
         (self.versions.address(path.ends[0], false), self.versions.address(path.ends[1], true))
     }

@@ -1,4 +1,4 @@
-//! What attackers send while a run goes on.
+//! The attackers' packets during a run.
 
 use crate::attackers::{Attacker, Forgery, Sees};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,10 +10,10 @@ use pathweave_wire::mptcp::{
 };
 use pathweave_wire::{Flags, PacketTooBig, Payload, SackBlock, Segment, Timestamps, crypto};
 
-/// So many packets that have arrived at a host are remembered.
+/// Number of a host's arrived packets that are remembered.
 const REMEMBERED: usize = 128;
 
-/// What an attacker sends to its victim.
+/// A packet or message from an attacker to its victim.
 #[derive(Debug)]
 pub(crate) enum Forged {
     Segment(Segment),
@@ -23,13 +23,13 @@ pub(crate) enum Forged {
 pub(crate) struct Forger<'c> {
     attackers: &'c [Attacker],
     random: Random,
-    /// When each attacker sends its next packet, and how many are left.
+    /// Time of each attacker's next packet, and the number of packets left.
     next: Vec<(Instant, u64)>,
-    /// The subflows' addresses and ports: the client's, the server's.
+    /// Addresses and ports of the subflows: the client's and the server's.
     tuples: Vec<(SocketAddr, SocketAddr)>,
-    /// Packets that have arrived at each host: some of all, the newest last.
+    /// A part of the packets that have arrived at each host, the newest last.
     arrived: [Vec<Segment>; 2],
-    /// The client's key, the server's, once they were in a packet.
+    /// Keys of the client and the server, once they were seen in a packet.
     keys: [Option<Key>; 2],
 }
 
@@ -45,12 +45,12 @@ impl<'c> Forger<'c> {
         }
     }
 
-    /// When the next forged packet arrives.
+    /// Time at which the next forged packet arrives.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.next.iter().filter(|(_, left)| *left > 0).map(|(at, _)| *at).min()
     }
 
-    /// A host sends a packet: its addresses and ports become known.
+    /// Notes the addresses and ports of a packet that a host sends.
     pub(crate) fn see_ports(&mut self, from_client: bool, segment: &Segment) {
         if self.attackers.is_empty() {
             return;
@@ -61,7 +61,7 @@ impl<'c> Forger<'c> {
         }
     }
 
-    /// A packet arrives at a host.
+    /// Notes a packet that arrives at a host.
     pub(crate) fn see_packet(&mut self, host: usize, segment: &Segment) {
         if self.attackers.iter().all(|a| a.sees == Sees::Ports) {
             return;
@@ -82,7 +82,7 @@ impl<'c> Forger<'c> {
         arrived.push(segment.clone());
     }
 
-    /// The next packet that is due, and whom it attacks.
+    /// The next packet that is due, and its victim.
     pub(crate) fn due(&mut self, now: Instant) -> Option<(usize, Forged)> {
         loop {
             let i = self.next.iter().position(|(at, left)| *left > 0 && *at <= now)?;
@@ -214,7 +214,7 @@ impl<'c> Forger<'c> {
         Some(Forged::Segment(segment))
     }
 
-    /// An acknowledgement that could come next, as far as that can be known.
+    /// An acknowledgement that could come next, made from what the attacker knows.
     fn plausible(&mut self, us: SocketAddr, them: SocketAddr, seen: Option<&Segment>) -> Segment {
         let mut segment = Segment::new(them, us);
         segment.flags = Flags::ACK;
@@ -232,7 +232,7 @@ impl<'c> Forger<'c> {
     }
 }
 
-/// An address that no host has. Some of them can be nobody's who sends: many receivers', all hosts', one's own.
+/// An address that no host has. Some of these can never be a sender's: multicast, broadcast, the victim's own.
 fn stranger(random: &mut Random, ipv4: bool) -> IpAddr {
     let low = random.next_u32() as u16;
     match (ipv4, random.below(10)) {

@@ -127,7 +127,7 @@ fn name(ending: Ending) -> String {
 }
 
 impl Summary {
-    /// Counts a run; what does not hold in it.
+    /// Counts a run, and returns its fault if it has one.
     fn add(&mut self, seed: u64, outcome: Result<Outcome, Fault>) -> Option<&Fault> {
         self.runs += 1;
         let fault = match outcome {

@@ -1,4 +1,4 @@
-//! What a middlebox does to segments: options taken out, windows and numbers changed, data cut or joined.
+//! Changes that middleboxes make to segments: they remove options, change windows and numbers, cut or join data.
 
 use crate::apps::CHANGED;
 use crate::draw::{Draw, LIMIT};
@@ -9,32 +9,34 @@ use pathweave_wire::{Flags, Payload, Segment};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// All options of Multipath TCP.
+    /// Removes all options of Multipath TCP.
     TakeMptcp,
     TakeDss,
     TakeCapable,
-    /// A client's MP_CAPABLE after its SYN becomes a data sequence signal: what a client does that sends the data of its SYN again.
+    /// Replaces a client's MP_CAPABLE after its SYN by a data sequence signal, as a client does that sends the data of
+    /// its SYN again.
     TakeKeys,
     TakeJoin,
     TakeAddressesAndOthers,
     TakeSack,
     TakeTimestamps,
-    /// Of a SYN.
+    /// Removes the window scale of a SYN.
     TakeWindowScale,
     TakeSackPermitted,
-    /// The window field is at most this.
+    /// Limits the window field to this.
     CutWindow(u16),
-    /// The segment size of a SYN is at most this.
+    /// Limits the segment size in a SYN to this.
     CutSegmentSize(u16),
-    /// Data segments are cut at this size; the pieces have the options, or only the first has.
+    /// Cuts data segments at this size. All pieces have the options, or only the first has.
     Split(u32, bool),
-    /// Data that follows what is still on its way is put into the same segment, which has the options of the first, or of the last.
+    /// Joins data to a segment still on its way if it follows that directly. The joined segment has the options of the
+    /// last, or of the first.
     Join(bool),
-    /// Segments come so much later.
+    /// Delays segments by this time.
     Delay(Duration),
 }
 
-/// A change, and which segments it befalls.
+/// A change, and the segments that it applies to.
 #[derive(Clone, Debug)]
 pub(crate) struct Tampering {
     pub(crate) change: Change,
@@ -67,14 +69,14 @@ impl Tampering {
         Tampering { change, chance, from, until: from + length }
     }
 
-    /// On the first segments after a SYN, or on all.
+    /// A change of the first segments after a SYN, or of all.
     pub(crate) fn of_keys(d: &mut Draw) -> Tampering {
         let until = if d.chance(0.5) { LIMIT } else { d.millis(10, 5000) };
         let chance = d.one(&[1.0, 1.0, 0.5]);
         Tampering { change: Change::TakeKeys, chance, from: Instant::ZERO, until: Instant::ZERO + until }
     }
 
-    /// Changes `segments`, which one segment has become so far. Returns whether it tried.
+    /// Applies the change to `segments`, into which one segment has been split so far. Returns whether it applied.
     pub(crate) fn apply(&self, now: Instant, random: &mut Random, segments: &mut Vec<Segment>) -> bool {
         if now < self.from || now >= self.until || !random.chance(self.chance) {
             return false;
@@ -167,7 +169,8 @@ pub(crate) fn join(first: &mut Segment, next: &Segment, keeps_last_options: bool
     true
 }
 
-/// Changes the numbers of a segment by a constant of its subflow and direction, as a firewall that does not trust the hosts'.
+/// Changes the sequence numbers of a segment by a constant of its subflow and direction, as a firewall does that does
+/// not trust the hosts' numbers.
 pub(crate) fn renumber(segment: &mut Segment, to_server: bool) {
     let port = if to_server { segment.src.port() } else { segment.dst.port() };
     let constant = u32::from(port).wrapping_mul(0x9e37_79b1);
@@ -182,7 +185,7 @@ pub(crate) fn renumber(segment: &mut Segment, to_server: bool) {
     }
 }
 
-/// Changes a byte of data that a checksum is about. Returns whether there was one.
+/// Changes a byte of data that a checksum covers. Returns whether there was one.
 pub(crate) fn corrupt(segment: &mut Segment, random: &mut Random) -> bool {
     let checked = segment.options.dss.and_then(|d| d.mapping).is_some_and(|m| m.checksum.is_some());
     let mut changed = segment.payload.to_vec();
@@ -195,5 +198,5 @@ pub(crate) fn corrupt(segment: &mut Segment, random: &mut Random) -> bool {
     true
 }
 
-/// The longest that a copy of long ago is on its way.
+/// Longest delay of a late copy.
 pub(crate) const GHOST: Duration = Duration::from_secs(10);

@@ -49,7 +49,7 @@ impl Network {
         }
     }
 
-    /// Sends a segment of a host on a path. Adds to `told`, if it is given, what happens to the segment.
+    /// Sends a segment of a host on a path. Adds the segment's fate to `fates`, if that is given.
     pub(crate) fn send(
         &mut self,
         case: &Case,
@@ -57,11 +57,11 @@ impl Network {
         path: usize,
         to_server: bool,
         (ecn, mut segment): (Ecn, Segment),
-        mut told: Option<&mut Fates>,
+        mut fates: Option<&mut Fates>,
     ) {
         let mut tell = |what: &dyn Fn() -> String| {
-            if let Some(told) = told.as_deref_mut() {
-                told.push(what());
+            if let Some(fates) = fates.as_deref_mut() {
+                fates.push(what());
             }
         };
         let way = usize::from(!to_server);

@@ -1,4 +1,4 @@
-//! The applications at both ends, which hold every byte against what was written.
+//! The applications at both ends, which compare every byte with the written one.
 
 use crate::apps::{App, CHANGED, Close, Reader, byte_at};
 use crate::case::Case;
@@ -12,18 +12,18 @@ pub(crate) struct Programs<'c> {
     case: &'c Case,
     pub(crate) handles: [Option<ConnectionHandle>; 2],
     pub(crate) apps: [App; 2],
-    /// How each end has ended: in order, or why not.
+    /// The end of each side: in order, or with an error.
     pub(crate) ends: [Option<ConnectionEvent>; 2],
-    /// What does not hold.
+    /// The broken rule, if there is one.
     pub(crate) fault: Option<String>,
-    /// Whether each end has Multipath TCP, as it was seen last.
+    /// Whether each end had Multipath TCP when last looked at.
     pub(crate) multipath: [bool; 2],
-    /// When an application read last.
+    /// Time of an application's last read.
     pub(crate) progress: Instant,
-    /// Nobody can be blamed for bytes that an attacker on the path has made up.
+    /// Whether bytes must be right. They need not be if an attacker on the path can forge them.
     trusts_bytes: bool,
     show: Show,
-    /// When they acted by themselves last, and whose turn it is now.
+    /// Time at which the applications last acted by themselves, and the end whose turn it is.
     acted: Instant,
     turn: usize,
 }
@@ -47,6 +47,7 @@ impl Applications for Programs<'_> {
                 }
                 ConnectionEvent::Readable => self.read_if_due(now, host, endpoint),
                 ConnectionEvent::Writable | ConnectionEvent::Connected => self.write_if_due(now, host, endpoint),
+                _ => {}
             }
         }
         acted
@@ -72,7 +73,7 @@ impl Applications for Programs<'_> {
 }
 
 impl<'c> Programs<'c> {
-    /// The client has begun to connect.
+    /// The applications of a case whose client has begun to connect.
     pub(crate) fn new(case: &'c Case, client: ConnectionHandle, show: Show) -> Self {
         let app = |i: usize| App { next_write: Some(case.plans[i].first), ..App::default() };
         Programs {
@@ -99,19 +100,20 @@ impl<'c> Programs<'c> {
         self.fault.get_or_insert(what);
     }
 
-    /// A second handshake of the client's is a new connection to the server, where the first has failed.
+    /// Accepts a connection. If the client's first handshake has failed, its second one is a new connection to the
+    /// server.
     fn accept(&mut self, now: Instant, end: usize, endpoint: &mut Endpoint, handle: ConnectionHandle) {
         let lost = matches!(self.ends[end], Some(ConnectionEvent::Failed(_))) && self.apps[end].read == 0;
         if self.handles[end].is_none() || (lost && self.apps[end].written == 0) {
             self.handles[end] = Some(handle);
             self.ends[end] = None;
         } else {
-            // What nobody asked for.
+            // A connection that no application has asked for.
             endpoint.abort(now, handle).ok();
         }
     }
 
-    /// When the application at an end acts by itself.
+    /// Time at which the application at an end next acts by itself.
     fn next_of_app(&self, end: usize) -> Option<Instant> {
         let (app, plan) = (&self.apps[end], &self.case.plans[end]);
         if self.ends[end].is_some() || self.handles[end].is_none() || app.gone {
@@ -128,7 +130,7 @@ impl<'c> Programs<'c> {
         };
         let calm = Some(self.case.calm);
         let times = [close, stalled, calm, app.next_write.filter(|_| !app.closed), app.next_read];
-        // What was due when they acted last was done then.
+        // Everything that was due when they last acted was done then.
         times.into_iter().flatten().filter(|t| *t > self.acted).min()
     }
 
@@ -233,7 +235,7 @@ impl<'c> Programs<'c> {
         self.look_for_end(now, end, endpoint);
     }
 
-    /// Every byte is the one that was written there.
+    /// Checks that every byte is the one written at its position.
     fn take(&mut self, now: Instant, end: usize, endpoint: &Endpoint, payload: &Payload) {
         let Payload::Bytes(bytes) = payload else { return self.fail(now, "bytes became virtual".into()) };
         let other = 1 - end;
@@ -258,7 +260,7 @@ impl<'c> Programs<'c> {
         }
     }
 
-    /// Who reads the end has read all.
+    /// Checks that an application that reads the end has read everything.
     fn look_for_end(&mut self, now: Instant, end: usize, endpoint: &Endpoint) {
         let in_order = self.ends[end] == Some(ConnectionEvent::Closed);
         let at_end = self.connection(end, endpoint).map_or(in_order, Connection::at_end);

@@ -1,4 +1,4 @@
-//! One run, and what must hold of it.
+//! One run, and the rules that it must obey.
 
 use crate::case::{Case, Kind};
 use crate::draw::LIMIT;
@@ -8,11 +8,11 @@ use pathweave_proto::config::ReceiveBuffer;
 use pathweave_proto::{ConnectionError, ConnectionEvent};
 use pathweave_units::{Duration, Instant};
 
-/// More events than this at one instant are a spin.
+/// Events at one instant above which the run counts as an endless loop.
 const SPIN: u32 = 50_000;
 
-/// Once nothing is wrong any more, what was written is read within this time: the longest wait before something is sent again (120
-/// seconds, `max_rto`), twice, because the connection may wait before the subflow does.
+/// Longest time until written data is read after all faults have ended. It is twice the longest wait for a
+/// retransmission (120 seconds, `max_rto`), because the connection may wait before the subflow does.
 const STALL: Duration = Duration::from_secs(240);
 
 /// By so much waiting data may be beyond a limit: the packet that crossed it, and those that fill the holes before what waits. Where a
@@ -24,74 +24,74 @@ const BEYOND: u64 = 64 << 10;
 const PLACES: u64 = 2 + 1;
 const LEAST_MEMORY: u64 = 64 << 10;
 
-/// What does not hold in a run.
+/// Rules that a run can break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// A byte that was never written there, one too many, or an end too early.
+    /// A byte was wrong or too many, or the end came too early.
     Bytes,
     /// A connection did not end by [`LIMIT`], or time stood still.
     Endless,
-    /// Nothing was wrong any more, and still nothing was read for too long.
+    /// All faults had ended, and still nothing was read for 240 s.
     Stall,
     /// Waiting data took more memory than the endpoint or the connection may use.
     Memory,
-    /// Both ends were over, and an endpoint still had a connection or a timer.
+    /// Both ends had ended, and an endpoint still had a connection or a timer.
     Leak,
-    /// Attackers who see nothing changed how the run ended.
+    /// Attackers off the path changed the end of the run.
     Siege,
     /// A panic.
     Panic,
 }
 
-/// A rule that does not hold, and how that was seen.
+/// A broken rule, with the evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Which one.
+    /// The broken rule.
     pub rule: Rule,
-    /// How it was seen.
+    /// The evidence, as text.
     pub what: String,
 }
 
-/// How one end of a connection ended.
+/// The end of one side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It never had a connection.
+    /// There never was a connection.
     Never,
     /// In order.
     Closed,
     /// With an error.
     Failed(ConnectionError),
-    /// Not at all.
+    /// It has not ended.
     Open,
 }
 
 /// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What does not hold.
+    /// The broken rule, if there is one.
     pub fault: Option<Fault>,
-    /// The client's end, the server's.
+    /// The client's end and the server's end.
     pub endings: [Ending; 2],
-    /// Whether each end had Multipath TCP at last.
+    /// Whether each end had Multipath TCP at the end.
     pub multipath: [bool; 2],
     /// Packets sent.
     pub packets: u64,
     /// Bytes read by each end.
     pub bytes: [u64; 2],
-    /// The longest time without progress after everything that was wrong, where somebody waited for bytes.
+    /// Longest time without progress after all faults had ended, while an application waited for bytes.
     pub stall: Duration,
-    /// There were attackers.
+    /// Whether there were attackers.
     pub attacked: bool,
-    /// Options or windows were changed on the way.
+    /// Whether options or windows were changed on the way.
     pub tampered: bool,
-    /// Bytes were changed on the way.
+    /// Whether bytes were changed on the way.
     pub corrupted: bool,
-    /// An end closed in order although the other did not get all.
+    /// Whether one end closed in order although the other did not get all data.
     pub one_sided: bool,
 }
 
-/// Runs a case; with `shows`, everything that happens is printed. A siege is run once more without its attackers: where that ends in
-/// order, both end alike.
+/// Runs a case; with `shows`, everything that happens is printed. A siege is run once more without its attackers. If
+/// that run ends in order, both must end alike.
 pub fn run(case: &Case, shows: bool) -> Outcome {
     let mut outcome = run_once(case, shows);
     if case.kind == Kind::Siege && outcome.fault.is_none() && !case.attackers.is_empty() {
@@ -111,7 +111,7 @@ fn run_once(case: &Case, shows: bool) -> Outcome {
     watch.step(&mut world, Instant::ZERO);
     while watch.fault.is_none() {
         let Programs { ends, handles, .. } = &world.driver.applications;
-        // What is on its way after the end of both changes nothing.
+        // Packets still on their way after the end of both change nothing.
         if ends.iter().all(Option::is_some) || (ends[0].is_some() && handles[1].is_none()) {
             break;
         }
@@ -128,7 +128,8 @@ fn run_once(case: &Case, shows: bool) -> Outcome {
         (_, Some(_)) => Ending::Closed,
         (_, None) => Ending::Open,
     });
-    // Who only waits for what a peer writes learns of its death by keep-alive, or never (RFC 9293 §3.8.4).
+    // An application that only waits for a peer's data learns of the peer's death by keep-alive, or never (RFC 9293
+    // §3.8.4).
     let waits = |end: usize| {
         let nothing_out = world.connection(end).is_some_and(|c| c.snapshot().sending.is_acked());
         endings[1 - end] != Ending::Open && case.configs[end].keep_alive.is_zero() && nothing_out
@@ -159,14 +160,14 @@ fn run_once(case: &Case, shows: bool) -> Outcome {
     }
 }
 
-/// What is held against the rules while time passes.
+/// The checks of the rules during a run.
 struct Watch {
     fault: Option<Fault>,
     at_one_time: u32,
-    /// From then on nothing is wrong; never, where something is wrong for ever.
+    /// Time from which on there are no faults; `None` if some are permanent.
     all_well: Option<Instant>,
     stall: Duration,
-    /// The most that waiting data may take at each end.
+    /// Most memory of waiting data at each end.
     memory: [u64; 2],
 }
 
@@ -212,7 +213,8 @@ impl Watch {
         }
     }
 
-    /// Between now and `next` nothing happens. Both ends are open, and what one has written the other has not read.
+    /// Checks for a stall: nothing happens between now and `next`, both ends are open, and one end has not read all
+    /// that the other has written.
     fn look_for_stall(&mut self, world: &World<'_>, all_well: Instant, next: Instant) {
         let Programs { apps, ends, progress, handles, .. } = &world.driver.applications;
         let open = ends.iter().all(Option::is_none) && handles.iter().all(Option::is_some);
@@ -226,7 +228,7 @@ impl Watch {
         }
     }
 
-    /// When both ends are over, and what was on its way has arrived, nothing is left of them.
+    /// Checks that nothing is left of the connections when both ends have ended and all packets have arrived.
     fn look_for_leaks(&mut self, world: &mut World<'_>) {
         let limit = world.now + LIMIT;
         while self.fault.is_none() {

@@ -164,8 +164,8 @@ impl PacketIo for Wires<'_> {
         }
         let shown = self.show.0.then(|| network::segment(&self.place));
         let mut fates = Fates::new();
-        let told = self.show.0.then_some(&mut fates);
-        self.network.send(self.case, now, path, host == 0, (ecn, self.place.clone()), told);
+        let noted = self.show.0.then_some(&mut fates);
+        self.network.send(self.case, now, path, host == 0, (ecn, self.place.clone()), noted);
         self.show.tell(now, || {
             let shown = shown.unwrap_or_default();
             format!("{} path {path}: {shown}{}", network::END[host], network::fates(&fates))

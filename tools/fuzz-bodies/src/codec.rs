@@ -50,6 +50,6 @@ fn comes_back(segment: &Segment, ecn: Ecn) {
         }
         Err(EncodeError::Options { len }) => assert!(len > MAX_OPTION_BYTES),
         Err(EncodeError::Payload { len }) => assert!(len + 20 + segment.options.wire_len() as u32 > 65_515),
-        Err(EncodeError::Addresses) => unreachable!("packets have addresses of one version"),
+        Err(error) => unreachable!("packets have addresses of one version: {error}"),
     }
 }

@@ -1,15 +1,26 @@
-//! Runs the gates for failing paths (`pathweave_lab::gates`) and prints the table. Fails if a gate does not hold.
+//! The gates for failing paths: what must hold when paths go dark at any moment, with every scheduler. The program runs them, prints
+//! the table, and fails if a gate does not hold.
+//!
+//! A [`Case`] is drawn from a seed: paths, buffers, controller, recovery, and when which path goes dark for how long, in both
+//! directions or in one. [`run`] runs it with one scheduler and watches it. [`Summary`] holds the runs of one scheduler
+//! against the gates, [`table`] shows the summaries.
 
+mod case;
+mod summary;
+mod watch;
+
+use case::{Case, Kind};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use pathweave_algorithms::Registry;
-use pathweave_lab::gates::{Case, Kind, Outcome, Summary, run, table};
 use pathweave_proto::scheduler::SchedulerFactory;
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use summary::{Summary, table};
+use watch::{Outcome, run};
 
 /// Tests schedulers on paths that go dark.
 #[derive(Debug, Parser)]

@@ -1,8 +1,8 @@
-//! Bulk transfers in the whole simulator, which adds a scenario, metrics, and the digest of every packet to engine and network.
+//! Bulk transfers in the whole simulator: engine and network, and also a scenario, metrics and a digest of every packet.
 //!
-//! `simulator WORK [SECONDS] [TIMES]` runs one of the works so many times and prints the data segments that arrived and the
-//! processor time. Without arguments it prints the names of the works. `tcp` and `mptcp` are the works of the example `flow` in
-//! `pathweave-benches`.
+//! `simulator WORK [SECONDS] [TIMES]` runs a work TIMES times. It prints the number of data segments that arrived and
+//! the processor time. Without arguments it prints the names of the works. `tcp` and `mptcp` are the same works as in
+//! the example `flow` of `pathweave-benches`.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{Document, NoFiles, Variant};
@@ -42,7 +42,8 @@ impl Work {
 /// Processor time of this process so far, in seconds.
 fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Fields count from after the program's name, which may hold anything: utime and stime are numbers 14 and 15 of proc(5).
+    // utime and stime are fields 14 and 15 of proc(5). Fields are split after the program's name (field 2), because the
+    // name may contain spaces and brackets.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     Some((fields.next()?.parse::<f64>().ok()? + fields.next()?.parse::<f64>().ok()?) / 100.0)
 }

@@ -1,4 +1,4 @@
-//! What tshark finds in the engine's captures of the rows.
+//! Checks of the engine's captures by tshark.
 
 use super::trial::{CAPTURE, folder};
 use crate::run::{in_parallel, program};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 /// Expert information of severity "error" (Wireshark, epan/proto.h: PI_ERROR).
 const SEVERITY_ERROR: u32 = 0x0080_0000;
-/// tshark reads so many packets of each capture, and when it has to be quick.
+/// Most packets of each capture that tshark reads: normally, and in the quick mode.
 const MOST_PACKETS: u32 = 200_000;
 const QUICK_PACKETS: u32 = 10_000;
 
 /// Reads all captures of the last run.
 ///
 /// # Errors
-/// In how many something is wrong; what is printed.
+/// The number of captures with a fault; the faults are printed.
 pub(super) fn check(quick: bool) -> Result<(), String> {
     let most = if quick { QUICK_PACKETS } else { MOST_PACKETS };
     let entries = fs::read_dir(folder()).map_err(|e| format!("{}: {e}", folder().display()))?;
@@ -36,7 +36,7 @@ pub(super) fn check(quick: bool) -> Result<(), String> {
     if wrong == 0 { Ok(()) } else { Err(format!("tshark found something wrong in {wrong} captures")) }
 }
 
-/// How many packets there are, at most so many, with nothing wrong in them.
+/// The number of packets, at most `most`, if tshark finds nothing wrong in them.
 fn judge(file: &Path, most: u32) -> Result<usize, String> {
     // Payloads are random: whatever protocol Wireshark would guess from their bytes, they are plain data.
     let fields = "-n -d tcp.port==0-65535,data -T fields -E separator=; -e frame.number -e _ws.malformed -e _ws.expert.severity -e _ws.expert.message";
@@ -64,7 +64,7 @@ fn judge_line(line: &str) -> Result<(), String> {
     }
 }
 
-/// How many packets with data a filter of tshark's finds from so many seconds after the first packet on.
+/// The number of data packets that match a tshark filter, from `seconds` after the first packet on.
 ///
 /// # Errors
 /// If tshark cannot read the capture.

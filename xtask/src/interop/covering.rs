@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 /// A value of a setting: the setting's number and the value's.
 type Value = (usize, usize);
 
-/// Rows for settings of which each has so many values. Each row has the number of a value for each setting.
+/// Rows for settings with these numbers of values. A row has the index of a value for each setting.
 ///
-/// Greedy: each row begins with the first pair that is in no row yet, and each further setting takes the value that brings most
-/// new pairs; of several, the one that was used least.
+/// The method is greedy. Each row begins with the first pair that is in no row yet. Each further setting takes the
+/// value that adds most new pairs; of several such values, the least used one.
 pub(super) fn rows(settings: &[usize]) -> Vec<Vec<usize>> {
     let mut uncovered: BTreeSet<(Value, Value)> = BTreeSet::new();
     for (a, values) in settings.iter().enumerate() {

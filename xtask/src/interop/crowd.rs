@@ -1,5 +1,5 @@
-//! Hundreds of kernel connections that start to send at the same time to an engine behind one TUN device, while the engine has no
-//! processor. The device's queue has room for all that they send.
+//! Hundreds of kernel connections start to send at the same time to an engine behind one TUN device, while the engine
+//! gets no processor time. The device's queue has room for all that they send.
 
 use super::OverLinks;
 use super::kernel::Counters;
@@ -14,7 +14,7 @@ const CONNECTIONS: u64 = 500;
 const BYTES: u64 = 100_000;
 const PORT: u16 = 5210;
 const SECONDS: u32 = 150;
-/// The kernel does without Multipath TCP because it believes that a path does not let it through.
+/// Counters that grow if the kernel stops using Multipath TCP because it believes that a path blocks it.
 const GIVES_UP: [&str; 2] = ["Blackhole", "MPCapableSYNTXDisabled"];
 const CLIENTS: &str = include_str!("crowd.py");
 
@@ -22,7 +22,7 @@ const CLIENTS: &str = include_str!("crowd.py");
 pub(super) struct Crowd;
 
 impl OverLinks for Crowd {
-    /// Only its folder: there are no links.
+    /// Prepares only the folder, because there are no links.
     fn trial(&self, name: String) -> Trial {
         Trial::only_a_folder(name, SECONDS)
     }

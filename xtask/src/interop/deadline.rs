@@ -1,5 +1,5 @@
-//! Whether two paths together carry what their rates add up to: 16 MiB have to be there in time, as in the test `simult_flows.sh`
-//! of the kernel's Multipath TCP.
+//! Checks that two paths together carry the sum of their rates: 16 MiB have to arrive in time, as in the test
+//! `simult_flows.sh` of the kernel's Multipath TCP.
 
 use super::rows;
 use super::trial::{Trial, commands};
@@ -12,16 +12,16 @@ const BYTES: u64 = 16 << 20;
 /// Mbit/s of both paths, and delays one way, ms.
 const RATES: [(u64, u64); 2] = [(10, 10), (30, 10)];
 const DELAYS_MS: [(u64, u64); 3] = [(0, 0), (1, 50), (50, 1)];
-/// Of so many runs, so many have to be in time.
+/// Number of runs, and how many of them have to be in time.
 const RUNS: usize = 20;
 const IN_TIME: usize = 19;
-/// So much of the rates is to be used, and so long may the start and the end take, seconds.
+/// Fraction of the rates that must be used, and the time allowed for start and end, seconds.
 const SHARE: f64 = 0.9;
 const ALLOWANCE: f64 = 0.45;
-/// A queue has room for what is on its way at the path's rate, and so many packets.
+/// Packets that a queue has room for beyond the data in flight at the path's rate.
 const QUEUE_PACKETS: u64 = 50;
 const FRAME_BYTES: u64 = 1514;
-/// A run may take so long, seconds.
+/// Longest time of a run, seconds.
 const SECONDS: u32 = 60;
 /// Runs at the same time: together they carry 160 Mbit/s at most.
 const AT_A_TIME: usize = 4;
@@ -29,11 +29,11 @@ const AT_A_TIME: usize = 4;
 const KERNEL: &str = "kernel";
 /// The scheduler of Linux runs on a Linux host, whose send buffer and failure detection it takes for granted.
 const LINUX: &str = "linux";
-/// Where the table is in the documentation.
+/// The document with the table.
 const PAGE: &str = "docs/interop.md";
 
-/// All runs of one sender: a scheduler of the engine, which sends to a kernel, or the kernel, which sends to the engine. Its line in the
-/// documentation is written anew.
+/// Makes all runs of one sender: a scheduler of the engine, which sends to a kernel, or the kernel, which sends to the
+/// engine. Rewrites the sender's line in the document.
 ///
 /// # Errors
 /// If a run fails, or too many are late.

@@ -1,5 +1,6 @@
-//! The end of `pathweave perf` when it cannot be clean: a path that is dark, an address that is gone, a peer that was killed.
-//! Whatever happens, what was measured is reported. If all data arrived, the client succeeds; otherwise it says what is missing.
+//! The end of `pathweave perf` when it cannot be clean: a path is dark, an address is gone, or a peer was killed. In
+//! each case, the measurements so far must be reported. If all data arrived, the client must succeed; otherwise it must
+//! say what is missing.
 
 use super::OverLinks;
 use super::trial::{Trial, address, device, engine_paths, until};
@@ -10,12 +11,12 @@ use std::fmt;
 use std::fs;
 
 const LINK: &str = "rate = \"8Mbps\"\ndelay = \"10ms\"\nqueue = \"50packets\"";
-/// It happens at this time after the client's start, seconds. No transfer ends before, because of the links' rate and delay.
+/// Time of the event after the client's start, seconds. No transfer ends earlier, because of the links' rate and delay.
 const AT: u32 = 3;
-/// An engine gives up a connection without any answer after this time, seconds. For the kernel it is a minute.
+/// Time after which an engine gives up a connection without any answer. For the kernel it is a minute.
 const SETTINGS: &str = "--set close_timeout=5s";
 const CLIENT_SECONDS: u32 = 150;
-/// How long a server may take until it has told its figures, in steps of 20 ms.
+/// Longest time until a server has printed its figures, in steps of 20 ms.
 const SERVER_STEPS: u32 = 1500;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,11 +25,11 @@ enum Peer {
     Kernel,
 }
 
-/// What happens during the transfer and lasts.
+/// A lasting event during the transfer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Event {
     Dark(usize),
-    /// Both paths.
+    /// Both paths go dark.
     AllDark,
     /// The client's address of this path is removed.
     NoAddress(usize),
@@ -37,7 +38,7 @@ enum Event {
     ServerKilled,
 }
 
-/// What the client asks for: a name, and its arguments.
+/// The client's transfer: a name and its arguments.
 type Transfer = (&'static str, &'static str);
 const UP: Transfer = ("up", "--bytes 8MiB");
 const DOWN: Transfer = ("down", "--reverse --bytes 8MiB");
@@ -53,7 +54,7 @@ pub(super) struct End {
     event: Event,
 }
 
-/// All of them. The quick ones leave out what takes a minute.
+/// All such transfers. The quick ones leave out those that take a minute.
 pub(super) fn all(quick: bool) -> Vec<End> {
     use Peer::{Engine, Kernel};
     let mut all = Vec::new();
@@ -78,7 +79,7 @@ pub(super) fn all(quick: bool) -> Vec<End> {
 }
 
 impl End {
-    /// Whether all data arrives all the same.
+    /// Whether all data arrives nevertheless.
     fn is_complete(&self) -> bool {
         !matches!(self.event, Event::ServerKilled | Event::AllDark)
     }
@@ -106,7 +107,7 @@ impl End {
         text + "[[connection]]\nname = \"none\"\n"
     }
 
-    /// What happens in the client's namespace.
+    /// The command in the client's namespace that causes the event.
     fn on_client(&self) -> Option<String> {
         match (self.event, self.client) {
             (Event::NoAddress(path), Peer::Kernel) => {
@@ -121,7 +122,7 @@ impl End {
         }
     }
 
-    /// A script for one side: its program, and what happens meanwhile.
+    /// A script for one side: its program and the event.
     fn script(&self, is_client: bool) -> String {
         let side = side(is_client);
         let mut text = String::new();
@@ -150,7 +151,7 @@ impl End {
         }
     }
 
-    /// What is wrong with what was left.
+    /// Checks the files that the run has left.
     fn judge(&self, read: impl Fn(&str) -> String) -> Result<(), String> {
         let (status, said, server) = (read("client.status"), read("client.err"), read("server.out"));
         let here = |what: &str| format!("{what}; status {}, {}; server: {}", status.trim(), said.trim(), server.trim());
@@ -193,7 +194,7 @@ fn side(is_client: bool) -> &'static str {
 }
 
 impl OverLinks for End {
-    /// Only its folder: two engines may speak to each other here.
+    /// Prepares only the folder, because some trials have an engine on both sides.
     fn trial(&self, name: String) -> Trial {
         Trial::only_a_folder(name, CLIENT_SECONDS)
     }

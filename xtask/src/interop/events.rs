@@ -1,4 +1,4 @@
-//! What a kernel does with its addresses while data goes both ways, and paths that fail: as in the kernel's own tests.
+//! Changes of a kernel's addresses while data goes both ways, and paths that fail, as in the kernel's own tests.
 
 use super::OverLinks;
 use super::captures;
@@ -6,18 +6,18 @@ use super::rows;
 use super::trial::{Trial, address, commands, device};
 use std::fmt;
 
-/// Two paths of this kind.
+/// Settings of each of the two paths.
 const LINK: &str = "rate = \"10Mbps\"\ndelay = \"10ms\"\nqueue = \"50packets\"";
-/// Each way: five seconds on one path, half of it on both.
+/// Bytes each way: five seconds on one path, half of that on both.
 const BYTES: u64 = 6 << 20;
 const SECONDS: u32 = 60;
-/// A path without a signal from half a second of the transfer on, for two seconds.
+/// A path that is down for two seconds, from half a second after the transfer's start on.
 const FAILS: &str = "[[path.change]]\nat = \"1s\"\nup = false\n[[path.change]]\nat = \"3s\"\nup = true";
 const BACKUP: &str = "--scheduler minrtt --set path_mode=backup";
 /// Identifier of the kernel's address on the second path.
 const ID: u8 = 5;
 
-/// Something that happens while data goes both ways.
+/// An event while data goes both ways.
 pub(super) struct Event {
     name: &'static str,
     engine_is_client: bool,
@@ -28,11 +28,11 @@ pub(super) struct Event {
     during: Vec<(f32, String)>,
     /// The path that fails.
     fails: Option<usize>,
-    /// What the kernel must have counted at least.
+    /// Counters of the kernel and their least values.
     counted: &'static [(&'static str, u64)],
 }
 
-/// All of them.
+/// All events.
 pub(super) fn all() -> Vec<Event> {
     let (client, server) = (address(true, 1, 1), address(true, 1, 2));
     let device = device(1);

@@ -1,4 +1,4 @@
-//! A path that goes dark while the engine sends, and comes back: what `docs/failing-paths.md` asks of the simulator, with real
+//! A path that goes dark while the engine sends, and comes back: the requirements of `docs/failing-paths.md`, with real
 //! packets to a kernel.
 
 use super::OverLinks;
@@ -9,18 +9,19 @@ use serde_json::Value;
 use std::fmt;
 
 const SCHEDULERS: [&str; 3] = ["minrtt", "blest", "redundant"];
-/// Cases of each scheduler and role, and how many of them are quick to run.
+/// Cases of each scheduler and role, and how many of them are in the quick mode.
 const CASES: u64 = 10;
 const QUICK_CASES: u64 = 1;
-/// The stream may stall so long. The simulator's limit is 1 s or three timeouts, if that is longer; here one timeout is about 0.3 s.
+/// Longest stall of the stream. The simulator's limit is 1 s or three timeouts, if that is longer; here one timeout is
+/// about 0.3 s.
 const LONGEST_PAUSE_MS: u64 = 1000;
-/// The transfer goes on so long after the path is back.
+/// Time that the transfer continues after the path is back.
 const AFTERWARDS_MS: u64 = 3000;
-/// So long after it is back, the path carries data: dark paths are probed every second.
+/// Time after which a path that is back must carry data. Dark paths are probed every second.
 const BACK_MS: u64 = 1500;
 const SECONDS: u32 = 60;
 
-/// A transfer over two paths, of which one goes dark.
+/// A transfer over two paths, one of which goes dark.
 pub(super) struct Failing {
     scheduler: &'static str,
     engine_is_client: bool,
@@ -37,7 +38,7 @@ struct Path {
     delay_ms: u64,
 }
 
-/// Numbers of a seed (SplitMix64).
+/// Random numbers from a seed (SplitMix64).
 struct Draw(u64);
 
 impl Draw {
@@ -74,7 +75,7 @@ impl OverLinks for Failing {
         let time = (self.from_ms + self.for_ms + AFTERWARDS_MS) as f64 / 1e3;
         // Both send. A kernel that has nothing to send ends its direction at once, and then it joins no more.
         let amount = format!("--both --time {time}");
-        // What waits in a larger buffer would make the transfer longer by seconds.
+        // Data waiting in a larger buffer would make the transfer longer by seconds.
         let settings = format!("--scheduler {} --set send_buffer=1MiB", self.scheduler);
         let (engine, kernel) = commands(self.engine_is_client, &[true, true], &settings, &amount);
         let path = |(i, path): (usize, &Path)| {

@@ -1,9 +1,10 @@
-//! The kernel of the namespace: its settings, and what it counts.
+//! The kernel of the namespace: its settings and counters.
 
 use crate::run::{capture, program, run};
 use std::collections::BTreeMap;
 
-/// Nothing of this may happen. Linux 6.18 has a counter for each way to fall back to plain TCP; older ones have some of them.
+/// Counters that must stay zero. Linux 6.18 has a counter for each way to fall back to plain TCP; older kernels have
+/// some of them.
 const WRONG: [&str; 20] = [
     "MPJoinAckHMacFailure",
     "MPJoinSynAckHMacFailure",
@@ -26,15 +27,15 @@ const WRONG: [&str; 20] = [
     "SimultConnectFallback",
     "FallbackFailed",
 ];
-/// So many subflows joined, as the kernel counts them on either side.
+/// Counters of joined subflows, one for each side.
 const JOINED: [&str; 2] = ["MPJoinAckRx", "MPJoinSynAckRx"];
 
-/// What a kernel counted so far: `MPTcpExt` of `/proc/net/netstat`.
+/// A kernel's counters: `MPTcpExt` of `/proc/net/netstat`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counters(BTreeMap<String, u64>);
 
 impl Counters {
-    /// From the text of `/proc/net/netstat`.
+    /// Reads the text of `/proc/net/netstat`.
     pub(super) fn read(netstat: &str) -> Self {
         let mut lines = netstat.lines().filter_map(|line| line.strip_prefix("MPTcpExt: "));
         let (names, numbers) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
@@ -42,29 +43,29 @@ impl Counters {
         Counters(names.split(' ').map(str::to_owned).zip(numbers).collect())
     }
 
-    /// How much each grew since `before`.
+    /// The growth of each counter since `before`.
     pub(super) fn since(&self, before: &Counters) -> Self {
         Counters(self.0.iter().map(|(name, n)| (name.clone(), n.saturating_sub(before.of(name)))).collect())
     }
 
-    /// What this one says; 0 where the kernel does not have it.
+    /// The value of a counter; 0 if the kernel does not have it.
     pub(super) fn of(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// That the kernel met nothing wrong.
+    /// Checks that the kernel counted no error.
     pub(super) fn nothing_wrong(&self) -> Result<(), String> {
         self.nothing_wrong_but(&[])
     }
 
-    /// That the kernel met nothing wrong but what these counters stand for.
+    /// Checks that the kernel counted no error except these.
     pub(super) fn nothing_wrong_but(&self, allowed: &[&str]) -> Result<(), String> {
         let names = WRONG.iter().filter(|name| !allowed.contains(name) && self.of(name) > 0);
         let grown: Vec<String> = names.map(|name| format!("{name} {}", self.of(name))).collect();
         if grown.is_empty() { Ok(()) } else { Err(format!("the kernel counted {}", grown.join(", "))) }
     }
 
-    /// How many subflows joined.
+    /// Number of joined subflows.
     pub(super) fn joined(&self) -> u64 {
         JOINED.iter().map(|name| self.of(name)).sum()
     }
@@ -74,7 +75,7 @@ impl Counters {
 pub(super) struct Kernel;
 
 impl Kernel {
-    /// Lets connections have many subflows, which may come in at any device.
+    /// Allows many subflows for a connection, arriving at any device.
     pub(super) fn set_up() -> Result<Self, String> {
         for setting in [
             "net.mptcp.enabled=1",
@@ -90,18 +91,18 @@ impl Kernel {
         Ok(Kernel)
     }
 
-    /// Whether it asks for checksums.
+    /// Sets whether the kernel asks for checksums.
     pub(super) fn set_checksums(&self, on: bool) -> Result<(), String> {
         set(&format!("net.mptcp.checksum_enabled={}", u8::from(on)))
     }
 
-    /// The addresses that it announces.
+    /// Sets the addresses that the kernel announces.
     pub(super) fn announce(&self, addresses: &[String]) -> Result<(), String> {
         quiet("ip mptcp endpoint flush")?;
         addresses.iter().try_for_each(|address| quiet(&format!("ip mptcp endpoint add {address} signal")))
     }
 
-    /// What it counted so far.
+    /// The counters now.
     pub(super) fn counters(&self) -> Counters {
         Counters::read(&std::fs::read_to_string("/proc/net/netstat").unwrap_or_default())
     }
@@ -111,7 +112,7 @@ fn set(setting: &str) -> Result<(), String> {
     quiet(&format!("sysctl -qw {setting}"))
 }
 
-/// Runs a command of which only failure is worth a line.
+/// Runs a command whose output is shown only if it fails.
 pub(super) fn quiet(command: &str) -> Result<(), String> {
     let (name, arguments) = command.split_once(' ').unwrap_or((command, ""));
     let output = program(name, arguments).output().map_err(|e| format!("{name}: {e}"))?;

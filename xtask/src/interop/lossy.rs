@@ -6,43 +6,43 @@ use super::rows::{self, Row};
 use super::trial::{self, Trial, commands, device};
 use std::fmt;
 
-/// Delay one way, ms. A path's neighbour has the next one, so that data arrives in the wrong order over several paths.
+/// Delay one way, ms. Neighbouring paths have different delays, so that data arrives out of order over several paths.
 const DELAYS_MS: [u32; 4] = [0, 5, 20, 50];
 /// Random loss on each way, percent.
 const LOSSES: [f64; 3] = [0.0, 0.5, 2.0];
-/// Some packets are held back, for others to overtake them.
+/// Reordering: some packets are held back, so that others overtake them.
 const REORDERED: &str = "2%:extra=4ms";
-/// Some packets arrive twice.
+/// Duplication: some packets arrive twice.
 const DUPLICATED: &str = "1%";
 /// Each path's rate and queue.
 const LINK: &str = "rate = \"20Mbps\"\nqueue = \"100packets\"";
 /// Data each way, bytes.
 const SIZES: [u64; 6] = [0, 1, 1000, 100_000, 1 << 20, 4 << 20];
 const QUICK_SIZES: [u64; 6] = [0, 1, 1000, 30_000, 200_000, 1 << 20];
-/// A connection may take so long, seconds: 4 MiB over one path of 100 ms and 2 % loss each way take half of it.
+/// Longest time of a connection, seconds. 4 MiB over one path of 100 ms and 2 % loss each way take half of it.
 const SECONDS: u32 = 120;
-/// With so much data there is time for every subflow to join: the largest of the sizes.
+/// Amount of data that leaves time for every subflow to join: the largest of the sizes.
 const ENOUGH: u64 = 4 << 20;
 const QUICK_ENOUGH: u64 = 1 << 20;
-/// The engine's send buffer holds less than that: with the kernel's failure detection, as `linux` has it, nothing joins once all is
-/// written and the stream is closed.
+/// The engine's send buffer is smaller than that. With the kernel's failure detection, as `linux` has it, no subflow
+/// joins after all data is written and the stream is closed.
 const SEND_BUFFER: &str = "--set send_buffer=256KiB";
 
 /// A row over emulated paths.
 pub(super) struct Lossy {
     row: Row,
-    /// The first path's.
+    /// Delay of the first path.
     delay: usize,
     loss: f64,
     reorder: bool,
     duplicate: bool,
-    /// Of the links' chances.
+    /// Seed of the links' random events.
     seed: u64,
-    /// With so much data each path has its subflow.
+    /// Amount of data with which each path must have its subflow.
     enough: u64,
 }
 
-/// Every row, any two values of two settings together in one.
+/// All rows. Any two values of two settings are together in some row.
 ///
 /// # Errors
 /// If the schedulers cannot be listed.
@@ -69,7 +69,7 @@ impl OverLinks for Lossy {
         let found = trial.run()?;
         rows::is_right(&found.client)?;
         let bytes = self.row.bytes;
-        // Of the engine and the kernel alike.
+        // For the engine and the kernel alike.
         if !found.server.ends_with(&format!("sent {bytes} bytes\n")) {
             return Err(format!("the server: {}", found.server.lines().last().unwrap_or_default()));
         }
@@ -110,7 +110,8 @@ impl Lossy {
         text
     }
 
-    /// Its checksums, and its addresses: a client joins from each of its own, a server announces those of another IP version.
+    /// The kernel's checksums and addresses. A client joins from each of its own addresses; a server announces its
+    /// addresses of the other IP version.
     fn kernel_settings(&self) -> Vec<String> {
         let row = &self.row;
         let mut all = vec![
@@ -131,7 +132,7 @@ impl Lossy {
     }
 }
 
-/// An address of an emulated path: its last part says whose.
+/// An address of an emulated path. Its last part names the host.
 fn address(row: &Row, path: usize, last: u8) -> String {
     trial::address(row.family.is_ipv4(path), path, last)
 }

@@ -1,5 +1,5 @@
-//! Programs that people use, over the kernel's Multipath TCP (`mptcpize run`), to a server behind the engine: a proxy
-//! (`crates/tun/examples/proxy.rs`) carries what they say to nginx, Python's http.server or iperf3 over plain TCP.
+//! Common programs over the kernel's Multipath TCP (`mptcpize run`), to a server behind the engine. A proxy
+//! (`crates/tun/examples/proxy.rs`) forwards their data to nginx, Python's http.server or iperf3 over plain TCP.
 
 use super::OverLinks;
 use super::trial::{Trial, address, engine_paths};
@@ -17,38 +17,39 @@ const SERVER_PORT: u16 = 8000;
 const HTTP_SERVER: &str = include_str!("backend.py");
 /// A client whose SYNs have data.
 const FAST_OPEN: &str = include_str!("fast_open.py");
-/// It makes this many connections.
+/// Number of connections that this client makes.
 const FAST_OPENS: u32 = 10;
-/// What a kernel counts as a client if a connection falls back after the data of its SYN was not taken, as it does with a kernel as the
-/// server too (RFC 8684 §3.1).
+/// Counter of a client kernel for connections that fall back after the data of their SYN was not accepted, as with a
+/// kernel as the server (RFC 8684 §3.1).
 const FALLS_BACK: &str = "MPCapableDataFallback";
 /// nginx without anything of its own outside of the folder.
 const NGINX: &str = "daemon off; pid nginx.pid; user root; worker_processes 1; events {}\n\
                      http { access_log off; server { listen 127.0.0.1:PORT; root FOLDER; } }\n";
 
-/// What is run.
+/// Kinds of trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A file comes, as `out`.
+    /// The client downloads a file as `out`.
     Get,
     /// The same from nginx.
     GetFromNginx,
-    /// A file goes, which the server keeps as `put`.
+    /// The client uploads a file, which the server keeps as `put`.
     Put,
     Iperf3,
-    /// Files go, each on a connection of its own with data in its SYN: without a cookie, or with a request for one in the SYN's place.
+    /// The client uploads files, each on a connection of its own with data in its SYN: without a cookie, or with a
+    /// request for one instead.
     FastOpen {
         cookie: bool,
     },
 }
 
-/// A program with its arguments; `URL` and `SERVER` stand for where the server is.
+/// A program with its arguments; `URL` and `SERVER` stand for the server's address.
 pub(super) struct Program {
     kind: Kind,
     command: &'static str,
 }
 
-/// All of them.
+/// All programs.
 pub(super) fn all() -> Vec<Program> {
     let with_nginx = works(&mut program("nginx", "-v"));
     if !with_nginx {
@@ -70,12 +71,12 @@ pub(super) fn all() -> Vec<Program> {
 }
 
 impl Kind {
-    /// What lets a program use Multipath TCP that does not ask for it by itself.
+    /// The wrapper that makes a program use Multipath TCP.
     fn wrapper(self) -> &'static str {
         if matches!(self, Kind::FastOpen { .. }) { "" } else { "mptcpize run " }
     }
 
-    /// What serves behind the engine, and how many connections a client makes.
+    /// The server behind the engine, and the number of connections that a client makes.
     fn server(self) -> (String, u32) {
         match self {
             Kind::Get | Kind::Put => (format!("python3 backend.py {SERVER_PORT}"), 1),

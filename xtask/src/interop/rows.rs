@@ -10,14 +10,14 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A connection takes so long at most, seconds.
+/// Longest time of a connection, seconds.
 const SECONDS: &str = "--kill-after=5 20";
 /// Schedulers of the quick rows.
 const QUICK: [&str; 6] = ["minrtt", "linux", "roundrobin", "redundant", "blest", "ecf"];
-/// Data each way, bytes: none, one, less than a segment, and windows of different fullness.
+/// Data each way, bytes: none, one byte, less than a segment, and more than fits some windows.
 const SIZES: [u64; 6] = [0, 1, 1000, 100_000, 4 << 20, 256 << 20];
 const QUICK_SIZES: [u64; 6] = [0, 1, 1000, 100_000, 4 << 20, 64 << 20];
-/// With so much data there is time for every subflow to join.
+/// Amount of data that leaves time for every subflow to join.
 const ENOUGH: u64 = 64 << 20;
 /// The port of the engine as server.
 const ENGINE_PORT: &str = "5211";
@@ -40,25 +40,25 @@ impl Family {
     }
 }
 
-/// What is different between connections.
+/// The settings in which connections differ.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) engine_is_client: bool,
     pub(super) paths: usize,
     pub(super) family: Family,
-    /// Asked for by the engine, and by the kernel.
+    /// Whether the engine, and the kernel, ask for checksums.
     pub(super) checksum: (bool, bool),
     pub(super) offload: bool,
     pub(super) scheduler: String,
     pub(super) bytes: u64,
 }
 
-/// How many values each setting of a row has.
+/// Number of values of each setting of a row.
 pub(super) type Settings = [usize; 7];
 const FAMILIES: [Family; 3] = [Family::V4, Family::V6, Family::Mixed];
 const CHECKSUMS: [(bool, bool); 3] = [(false, false), (true, false), (false, true)];
 
-/// The settings of rows with these schedulers and so many sizes.
+/// The settings of rows with these schedulers and this number of sizes.
 pub(super) fn settings(schedulers: &[String], sizes: usize) -> Settings {
     [2, 4, FAMILIES.len(), CHECKSUMS.len(), 2, schedulers.len(), sizes]
 }
@@ -71,7 +71,7 @@ pub(super) fn schedulers(quick: bool) -> Result<Vec<String>, String> {
     if quick { Ok(QUICK.map(str::to_owned).into()) } else { kernel::schedulers() }
 }
 
-/// Every row, any two values of two settings together in one.
+/// All rows. Any two values of two settings are together in some row.
 ///
 /// # Errors
 /// If the schedulers cannot be listed.
@@ -82,7 +82,7 @@ pub(super) fn all(quick: bool) -> Result<Vec<Row>, String> {
 }
 
 impl Row {
-    /// From the numbers of its values in [`Settings`].
+    /// A row from the indices of its values in [`Settings`].
     pub(super) fn new(values: &[usize], schedulers: &[String], sizes: &[u64]) -> Self {
         Row {
             engine_is_client: values[0] == 0,
@@ -123,7 +123,7 @@ impl Row {
         command
     }
 
-    /// What the client is to do.
+    /// Runs the client with its task.
     fn as_client(&self, command: &mut Command, server: &str) -> Result<(), String> {
         command.args(["--client", server, "--both", "--verify", "--bytes", &self.bytes.to_string(), "--json"]);
         let output = limited(command).output().map_err(|e| e.to_string())?;
@@ -171,7 +171,7 @@ impl Row {
         self.has_all_subflows(&counters, ENOUGH)
     }
 
-    /// That every path had its subflow, where the connection had `enough` data and so time for that.
+    /// Checks that every path had its subflow, if the connection had at least `enough` data, which gives time for it.
     pub(super) fn has_all_subflows(&self, counters: &Counters, enough: u64) -> Result<(), String> {
         // The kernel has room for one announced address: what comes while its worker has not taken the one before is dropped and counted
         // (AddAddrDrop), and not echoed. The engine repeats it after a second, when many of these connections are over.
@@ -184,7 +184,7 @@ impl Row {
     }
 }
 
-/// That a client's document says that all arrived as it was sent, over Multipath TCP.
+/// Checks that a client's document says that all data arrived unchanged, over Multipath TCP.
 pub(super) fn is_right(document: &str) -> Result<(), String> {
     let result: serde_json::Value = serde_json::from_str(document).map_err(|e| e.to_string())?;
     // The kernel does not tell whether it fell back, but it counts that.
@@ -194,7 +194,7 @@ pub(super) fn is_right(document: &str) -> Result<(), String> {
     }
 }
 
-/// The command, which is ended where it takes too long.
+/// The command with a time limit.
 fn limited(command: &Command) -> Command {
     let mut limited = program("timeout", SECONDS);
     limited.arg(command.get_program()).args(command.get_args());

@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-/// What both sides do, and the paths between them. Commands are for a shell and run in the folder of what they leave.
+/// The programs of both sides, and the paths between them. Commands are for a shell and run in the trial's folder.
 pub(super) struct Trial {
     /// The folder's name, below `target/interop`.
     pub(super) name: String,
     /// Settings of each path, in the form of a scenario's `[[path]]`.
     pub(super) paths: Vec<String>,
-    /// The engine is the client, and the kernel the server; the other way round otherwise.
+    /// Whether the engine is the client and the kernel the server, instead of the reverse.
     pub(super) engine_is_client: bool,
     /// Commands in the kernel's namespace before its program.
     pub(super) before: Vec<String>,
@@ -23,40 +23,41 @@ pub(super) struct Trial {
     pub(super) engine: String,
     /// The kernel's program.
     pub(super) kernel: String,
-    /// The client may take so long, seconds.
+    /// Longest time of the client, seconds.
     pub(super) seconds: u32,
-    /// Of the links' chances.
+    /// Seed of the links' random events.
     pub(super) seed: u64,
 }
 
-/// What a trial leaves.
+/// The results of a trial.
 pub(super) struct Found {
-    /// What the kernel counted.
+    /// The kernel's counters.
     pub(super) counters: Counters,
-    /// What the client printed.
+    /// The client's output.
     pub(super) client: String,
-    /// What the server printed.
+    /// The server's output.
     pub(super) server: String,
 }
 
-/// What is done before and after the client's program takes so long at most, seconds.
+/// Longest time of the steps before and after the client's program, seconds.
 const BESIDE_SECONDS: u32 = 60;
 
 /// Steps of 20 ms in five seconds.
 const FIVE_SECONDS: u32 = 250;
 
-/// Waits until a shell's condition holds, at most so many steps of 20 ms.
+/// A shell loop that waits until a condition holds, at most `steps` of 20 ms.
 pub(super) fn until(condition: &str, steps: u32) -> String {
     format!("i=0; until {condition} || [ $i -ge {steps} ]; do sleep 0.02; i=$((i+1)); done")
 }
 
-/// No socket of Multipath TCP is left in this namespace: `/proc/net/protocols` counts those that wait for their end too.
+/// Condition that this namespace has no socket of Multipath TCP left. `/proc/net/protocols` also counts sockets that
+/// wait for their end.
 const NONE_IS_LEFT: &str = "awk '/^MPTCP/ { n += $3 } END { exit n > 0 }' /proc/net/protocols";
 
-/// The engine's capture, in the folder of what made it.
+/// Name of the engine's capture in the trial's folder.
 pub(super) const CAPTURE: &str = "engine.pcapng";
 
-/// Where trials leave what they found.
+/// The folder of all trials.
 pub(super) fn folder() -> PathBuf {
     target().join("interop")
 }
@@ -66,12 +67,12 @@ pub(super) fn device(path: usize) -> String {
     format!("{}{}", letter(path), path + 1)
 }
 
-/// The path's name in the scenario, which the name of its device begins with.
+/// The path's name in the scenario, with which the name of its device begins.
 fn letter(path: usize) -> char {
     char::from(b'a' + path as u8)
 }
 
-/// An address of an emulated path: its last part says whose (see docs/emulate.md).
+/// An address of an emulated path. Its last part names the host (see docs/emulate.md).
 pub(super) fn address(ipv4: bool, path: usize, last: u8) -> String {
     let number = path + 1;
     if ipv4 { format!("10.0.{number}.{last}") } else { format!("fd00:0:0:{number}::{last:x}") }
@@ -85,7 +86,8 @@ pub(super) fn engine_paths(is_client: bool, ipv4: &[bool]) -> Vec<String> {
     ipv4.iter().enumerate().map(ends).collect()
 }
 
-/// The engine's program and the kernel's: which paths are of IPv4, the engine's settings, and what the client asks for.
+/// The engine's program and the kernel's program. `ipv4` says which paths use IPv4, `settings` are the engine's, and
+/// `asks` is the client's request.
 pub(super) fn commands(engine_is_client: bool, ipv4: &[bool], settings: &str, asks: &str) -> (String, String) {
     let program = pathweave().get_program().to_string_lossy().into_owned();
     let paths = engine_paths(engine_is_client, ipv4).join(" --path ");
@@ -99,7 +101,7 @@ pub(super) fn commands(engine_is_client: bool, ipv4: &[bool], settings: &str, as
 }
 
 impl Trial {
-    /// Of something that has scripts of its own.
+    /// A trial with only a folder, for trials with scripts of their own.
     pub(super) fn only_a_folder(name: String, seconds: u32) -> Self {
         Trial {
             name,
@@ -123,7 +125,7 @@ impl Trial {
         self.folder().join(CAPTURE)
     }
 
-    /// Makes its folder anew.
+    /// Makes an empty folder for the trial.
     pub(super) fn prepare(&self) -> Result<(), String> {
         let folder = self.folder();
         let _ = fs::remove_dir_all(&folder);
@@ -174,7 +176,7 @@ impl Trial {
         text + "\n[[connection]]\nname = \"none\"\n"
     }
 
-    /// What the kernel's side runs: its program, with what goes on beside it, and then what the kernel counted.
+    /// The script of the kernel's side: its program with the commands beside it, then the kernel's counters.
     fn kernels(&self, program: &str, out: &str) -> String {
         let mut text = String::new();
         for command in &self.before {

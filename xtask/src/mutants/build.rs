@@ -18,12 +18,12 @@ const TESTS: &str = "crates/proto/tests/";
 /// The root of the engine's crate.
 const LIBRARY: &str = "crates/proto/src/lib.rs";
 
-/// Where everything of this command is.
+/// The folder of everything that this command writes.
 pub(super) fn folder() -> PathBuf {
     target().join("mutants")
 }
 
-/// The copy, which is changed.
+/// The copy of the workspace, which is changed.
 fn tree() -> PathBuf {
     folder().join("tree")
 }
@@ -38,16 +38,16 @@ pub(super) fn package() -> PathBuf {
 pub(super) struct Built {
     /// Name (`lib`, `it`) and file of each program.
     pub(super) programs: Vec<(String, PathBuf)>,
-    /// What cannot be built.
+    /// Changes that do not build.
     pub(super) unbuildable: BTreeSet<String>,
-    /// What lies in functions of compile time.
+    /// Changes in functions of compile time, which are not tried.
     pub(super) untried: BTreeSet<String>,
-    /// Of the sources, the tests and the list of changes.
+    /// Hash of the sources, the tests and the list of changes.
     pub(super) hash: String,
 }
 
-/// Copies the workspace, writes the changes into it, and builds its tests. What does not build is left out. A change's number is its
-/// place in the list, from one.
+/// Copies the workspace, writes the changes into it, and builds its tests. Changes that do not build are left out. A
+/// change's number is its position in the list, counted from one.
 ///
 /// # Errors
 /// If something other than a change does not build.
@@ -141,7 +141,7 @@ fn test_program(message: &Value) -> Option<(String, PathBuf)> {
     Some((name.into(), file.into()))
 }
 
-/// Where an error lies. What it points at besides may be somewhere else.
+/// The positions of an error, without the other positions that it refers to.
 fn places(error: &Value) -> Vec<(String, usize)> {
     let spans = error["spans"].as_array().into_iter().flatten().filter(|span| span["is_primary"] == true);
     spans
@@ -156,7 +156,7 @@ fn at(arms: &BTreeMap<&str, Vec<(u32, RangeInclusive<usize>)>>, file: &str, line
     arms.get(file)?.iter().find(|(_, lines)| lines.contains(&line)).map(|(number, _)| *number)
 }
 
-/// What is known not to build of these sources.
+/// Changes of these sources that are known not to build.
 fn remembered(hash: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(folder().join("unbuildable.txt")).unwrap_or_default();
     match text.split_once('\n') {
@@ -189,8 +189,8 @@ fn hash<'a>(changes: &[Change], files: impl Iterator<Item = &'a String>) -> Resu
     Ok(hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Makes the copy the same as the repository, but for the files that are rewritten. Files that are the same keep their times, so that Cargo
-/// does not build them again.
+/// Makes the copy equal to the repository, except for the files that are rewritten. Unchanged files keep their times,
+/// so that Cargo does not build them again.
 fn copy(files: &[String], is_rewritten: impl Fn(&str) -> bool) -> Result<(), String> {
     let known: BTreeSet<PathBuf> = files.iter().map(|file| tree().join(file)).collect();
     remove_others(&tree(), &known)?;
@@ -217,7 +217,7 @@ fn read(file: &Path) -> Result<String, String> {
     fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))
 }
 
-/// Writes a file that has another content.
+/// Writes a file if its content differs.
 fn write(file: &Path, content: impl AsRef<[u8]>) -> Result<(), String> {
     if fs::read(file).is_ok_and(|old| old == content.as_ref()) {
         return Ok(());

@@ -7,17 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The version of cargo-mutants: another one makes other changes, and names them differently.
 const VERSION: &str = "27.1.0";
 
-/// Changes that make no difference a test may insist on.
+/// Changes without an effect that a test could require.
 pub(super) const EQUIVALENT: &str = ".cargo/mutants-equivalent.txt";
 
-/// A place in a file: line and column, both from one, in letters.
+/// A position in a file: line and column, both from one, in letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
     pub(super) line: usize,
     pub(super) column: usize,
 }
 
-/// From one place to before another.
+/// A range from one position to just before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Span {
     pub(super) start: Position,
@@ -27,10 +27,10 @@ pub(super) struct Span {
 /// One change of one function.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// The file and what is changed, without the line, so that the name survives changes elsewhere. Where a function has several
-    /// places for the same change, the second one ends with `[2]`.
+    /// The file and the change, without the line, so that the name survives changes in other places. If a function has
+    /// several places for the same change, the second one ends with `[2]`.
     pub(super) name: String,
-    /// From the repository's root.
+    /// Path of the file from the repository's root.
     pub(super) file: String,
     /// The function without its documentation and attributes.
     pub(super) function: Span,

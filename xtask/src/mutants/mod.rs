@@ -1,4 +1,4 @@
-//! Changes the engine's checks one by one: which change does no test notice?
+//! Changes the engine's checks one by one, to find changes that no test notices.
 //!
 //! `.cargo/mutants.toml` names the functions, and cargo-mutants lists what to change in them. All changes are built into one program,
 //! and a variable chooses one for each run of the tests, so that the engine is compiled a few times and not some hundred times.
@@ -19,13 +19,14 @@ use std::sync::Mutex;
 use std::time::Duration;
 use trial::{Outcome, Trials};
 
-/// After so long the command stops, and the next one takes up where it was.
+/// Time after which the command stops. The next one continues.
 const LIMIT: Duration = Duration::from_secs(90 * 60);
 
 /// Tries all changes that have not been tried with these sources and tests, and prints which were noticed.
 ///
 /// # Errors
-/// If a change is not noticed that is not listed as making no difference, if that list is out of date, and if not all could be tried.
+/// If a change that is not listed as making no difference is not noticed, if that list is out of date, or if not all
+/// changes could be tried.
 pub(crate) fn check() -> Result<(), String> {
     let start = now();
     let changes = list::changes()?;
@@ -75,12 +76,12 @@ pub(crate) fn check() -> Result<(), String> {
     report(&changes, &built, &equivalent, &all)
 }
 
-/// File and function, by which neighbours are found.
+/// File and function of a change, by which neighbours are found.
 fn place(change: &Change) -> String {
     format!("{} {:?}", change.file, change.function)
 }
 
-/// What has been tried, in a file that each outcome is added to.
+/// The outcomes so far, in a file to which each outcome is appended.
 struct Outcomes {
     hash: String,
     known: BTreeMap<String, Outcome>,
@@ -126,7 +127,7 @@ fn parse(line: &str, hash: &str) -> Option<(String, Outcome)> {
     (of == hash).then(|| (name.into(), outcome))
 }
 
-/// Prints the table, and what is wrong.
+/// Prints the table and the faults.
 fn report(
     changes: &[Change],
     built: &build::Built,

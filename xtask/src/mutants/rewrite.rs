@@ -18,7 +18,7 @@ pub(super) struct Rewritten {
     pub(super) arms: Vec<(u32, RangeInclusive<usize>)>,
 }
 
-/// What the root of the crate gets: the number of the chosen change.
+/// Code for the root of the crate: the number of the chosen change.
 pub(super) fn chooser() -> String {
     format!(
         "\npub(crate) fn mutant() -> u32 {{\n    static CHOSEN: std::sync::OnceLock<u32> = std::sync::OnceLock::new();\n    \
@@ -76,7 +76,7 @@ fn render(
 ) {
     let mut at = part.start;
     for (index, Function { body, edits }) in functions.iter().enumerate() {
-        // What lies inside another function has been written with it.
+        // A function inside another one has been written with it.
         if body.start < at {
             continue;
         }

@@ -18,39 +18,39 @@ use std::time::Duration;
 /// Address space of one run.
 const MEMORY: u64 = 4 << 30;
 
-/// So many tests that noticed neighbours run first.
+/// Number of tests to run first, because they noticed changes nearby.
 const NEIGHBOURS: usize = 25;
 
-/// How a program with a failed test ends.
+/// Exit status of a program with a failed test.
 const FAILED: i32 = 101;
 
-/// What Rust does where memory, or the stack, is at its end.
+/// Signal with which Rust ends if memory or the stack is exhausted.
 const ABORTED: i32 = 6;
 
-/// What the system sends, first and then, where a program has had its processor time.
+/// Signals that the system sends to a program that has used up its processor time, first and second.
 const OUT_OF_TIME: [i32; 2] = [24, 9];
 
-/// How the tests took a change.
+/// The outcome of the tests with a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// How and by which test it was noticed.
+    /// Noticed: how, and by which test.
     Noticed(&'static str, String),
     NotNoticed,
 }
 
-/// How one program ended, and its tests that did not pass.
+/// The end of one program, and its tests that did not pass.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Passed,
     Noticed(&'static str, Vec<String>),
 }
 
-/// Runs the tests, and knows which noticed what.
+/// Runs the tests, and remembers which test noticed which change.
 pub(super) struct Trials<'a> {
     built: &'a Built,
-    /// How long each program takes when nothing is changed.
+    /// Time of each program without a change.
     times: BTreeMap<&'a str, Duration>,
-    /// Tests with the place that they noticed a change in, the last one at the end.
+    /// Tests that noticed a change, with the place of the change, the latest at the end.
     noticed: Mutex<Vec<(String, String)>>,
 }
 
@@ -73,16 +73,16 @@ impl<'a> Trials<'a> {
         Ok(trials)
     }
 
-    /// A test that noticed a change at a place (file and function): it is tried first on changes near it.
+    /// Records that a test noticed a change at a place (file and function). It is tried first on changes near it.
     pub(super) fn remember(&self, place: &str, test: &str) {
         let mut noticed = self.noticed.lock().unwrap_or_else(PoisonError::into_inner);
         noticed.push((place.into(), test.into()));
     }
 
-    /// Runs the tests with one change until one notices it: those that noticed a neighbour first.
+    /// Runs the tests with one change until one notices it. Tests that noticed a neighbour come first.
     ///
     /// # Errors
-    /// If a program cannot be run or ends in another way than tests do.
+    /// If a program cannot be run, or ends in an unknown way.
     pub(super) fn outcome(&self, number: u32, place: &str) -> Result<Outcome, String> {
         let neighbours = self.neighbours(place);
         for only_neighbours in [true, false] {
@@ -161,7 +161,7 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// What the end of a program (`None`: it was ended for its time) and its output say.
+/// The result from the end of a program (`None` if its time was over) and its output.
 fn end(status: Option<ExitStatus>, text: &str) -> Result<End, String> {
     let unfinished =
         || text.lines().rev().find_map(|line| line.strip_prefix("test ")?.split_once(" ... ")).map(|(n, _)| n);
@@ -194,7 +194,7 @@ fn failed(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// How a shell that was told so ends.
+    /// The exit status of a shell that ran `script`.
     fn status(script: &str) -> Option<ExitStatus> {
         program("sh", "-c").arg(script).status().ok()
     }

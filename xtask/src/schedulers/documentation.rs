@@ -1,4 +1,4 @@
-//! What a scheduler's module documentation says, and the links in it.
+//! The sections of a scheduler's module documentation, and the links in it.
 
 use super::word;
 use crate::run::root;
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 pub(super) const SOURCES: &str = "crates/algorithms/src/schedulers";
 /// The sections that each scheduler's module documentation has, in this order.
 pub(super) const SECTIONS: [&str; 4] = ["What it does", "Formula", "Source", "Deviations"];
-/// The most letters of "What it does": about five lines.
+/// Most letters of "What it does", about five lines.
 const LONGEST: usize = 600;
 
-/// What a module's documentation says, by heading; what comes before the first one has none.
+/// A module's documentation by heading. Text before the first heading has an empty one.
 #[derive(Debug, PartialEq)]
 pub(super) struct Doc {
-    /// From the repository's root.
+    /// Path of the file from the repository's root.
     pub(super) file: String,
     sections: Vec<(String, String)>,
 }
@@ -45,7 +45,7 @@ impl Doc {
         self.sections.iter().find(|(h, _)| h == heading).map_or("", |(_, text)| text)
     }
 
-    /// What is missing or too long, if anything is.
+    /// The missing or too long sections, if there are any.
     pub(super) fn judge(&self) -> Result<(), String> {
         let headings: Vec<&str> = self.sections.iter().skip(1).map(|(h, _)| h.as_str()).collect();
         if headings != SECTIONS {
@@ -62,7 +62,7 @@ impl Doc {
     }
 }
 
-/// The name of a module by its file: that of its folder, where it has one.
+/// The name of a module from its file. For a `mod.rs` it is that of the folder.
 fn module_name(file: &Path) -> Option<&OsStr> {
     match file.file_stem()? {
         stem if stem == "mod" => file.parent()?.file_name(),
@@ -91,7 +91,7 @@ pub(super) fn module_doc(name: &str) -> Result<Doc, String> {
     Err(format!("{SOURCES}: no file declares {name}"))
 }
 
-/// A link into the code: what is before it, its path, what is after it.
+/// The first link into the code: the text before it, its path, the text after it.
 fn first_link(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once("[`")?;
     let (path, mut after) = rest.split_once("`]")?;
@@ -112,7 +112,7 @@ pub(super) fn linked_modules(mut text: &str) -> Vec<&str> {
     modules
 }
 
-/// A text with its links into the code as `shown` has them, by the last part of their paths.
+/// A text whose links into the code are replaced by `shown`, called with the last part of their paths.
 fn with_links(mut text: &str, shown: impl Fn(&str) -> String) -> String {
     let mut out = String::new();
     while let Some((before, path, after)) = first_link(text) {
@@ -176,7 +176,7 @@ mod tests {
         assert!(without.judge().is_err());
     }
 
-    /// Each scheduler of the registry has its sections.
+    /// Each scheduler of the registry has these sections.
     #[test]
     fn every_scheduler_says_what_it_does() {
         let registry = fs::read_to_string(root().join("crates/algorithms/src/registry.rs")).unwrap();

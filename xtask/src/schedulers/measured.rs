@@ -1,4 +1,4 @@
-//! What the committed results say of the schedulers: how each does on a scenario.
+//! The schedulers' results on each scenario, from the committed tables.
 
 use super::word;
 use crate::run::root;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
 
-/// A scheduler that is this far above or below the median one shines or fails.
+/// Distance from the median scheduler, as a fraction, beyond which a scheduler shines or fails.
 const MARGIN: f64 = 0.05;
 /// Goodputs that differ by less than this count as level, whatever their intervals.
 const LEVEL: f64 = 0.01;
@@ -16,24 +16,24 @@ const LEVEL: f64 = 0.01;
 pub(super) struct Line {
     pub(super) name: String,
     pub(super) goodput: f64,
-    /// The same as the table has it, with its own number of digits.
+    /// The goodput as text, with the table's number of digits.
     pub(super) shown: String,
-    /// Half of the 95 % interval.
+    /// Half the width of the 95 % interval.
     pub(super) margin: f64,
-    /// CP eq. 9.
+    /// Aggregation benefit (CP eq. 9).
     pub(super) benefit: f64,
-    /// Data that waits at the receiver, KB, as the table has it.
+    /// Data that waits at the receiver, KB, as text.
     pub(super) out_of_order: String,
 }
 
-/// What was measured on one scenario, the best first.
+/// The results on one scenario, the best first.
 pub(super) struct Results {
     pub(super) scenario: String,
     pub(super) about: String,
     pub(super) lines: Vec<Line>,
 }
 
-/// The committed results of a scenario; `None` for one that is not in docs/results/.
+/// The committed results of a scenario; `None` if it is not in docs/results/.
 pub(super) fn results(scenario: &Value) -> Option<Results> {
     let name = word(scenario, "name");
     let text = fs::read_to_string(root().join(format!("docs/results/{name}.csv"))).ok()?;
@@ -97,12 +97,12 @@ impl Results {
     }
 }
 
-/// How a scheduler did on a scenario.
+/// A scheduler's result on a scenario.
 pub(super) struct Place<'a> {
     line: &'a Line,
-    /// Among the schedulers for several paths; `single` has none.
+    /// Rank among the schedulers for several paths; `None` for `single`.
     rank: Option<usize>,
-    /// Against the median scheduler, a part of it.
+    /// Goodput relative to the median scheduler.
     against: f64,
 }
 
@@ -142,7 +142,7 @@ pub(super) fn measured(out: &mut String, name: &str, results: &[Results]) {
             l.out_of_order,
             r.median_out_of_order()
         );
-        let told = format!(
+        let found = format!(
             "* **{}** ({}): {} Mbit/s, {against} % against the median scheduler's {:.2}",
             r.scenario,
             r.about,
@@ -150,11 +150,11 @@ pub(super) fn measured(out: &mut String, name: &str, results: &[Results]) {
             r.median()
         );
         if l.benefit < 0.0 {
-            fails.push(format!("{told}; less than plain TCP on the best path, which has {:.2}", r.best_path()));
+            fails.push(format!("{found}; less than plain TCP on the best path, which has {:.2}", r.best_path()));
         } else if place.fails() {
-            fails.push(told);
+            fails.push(found);
         } else if place.shines() {
-            shines.push(told);
+            shines.push(found);
         }
     }
     for (heading, places) in [("When it shines", &shines), ("When it fails", &fails)] {
@@ -194,13 +194,13 @@ fn signed(x: f64, places: usize) -> String {
     format!("{sign}{text}")
 }
 
-/// Each with its goodput.
+/// Names of the schedulers, each with its goodput.
 pub(super) fn names<'a>(lines: impl Iterator<Item = &'a Line> + Clone) -> String {
     let all: Vec<String> = lines.map(|l| format!("[{0}]({0}.md) {1}", l.name, l.shown)).collect();
     if all.is_empty() { "–".into() } else { all.join(", ") }
 }
 
-/// The best of `count` schedulers; if most of them are level, there is no choice to make.
+/// Names of the best of `count` schedulers. If most of them are level, the text says that there is no choice to make.
 pub(super) fn best_names<'a>(lines: impl Iterator<Item = &'a Line> + Clone, count: usize) -> String {
     let level = lines.clone().count();
     if 2 * level > count { format!("{level} of {count} are level, as {}", names(lines.take(2))) } else { names(lines) }

@@ -1,8 +1,8 @@
-//! A page for each scheduler and one table "which scheduler for which network", in docs/schedulers/.
+//! Writes a page for each scheduler and one table "which scheduler for which network", in docs/schedulers/.
 //!
-//! What a scheduler does, its formula, its source and its deviations are sections of its module's own documentation, its parameters
-//! are the registry's, and what it is good for comes from the committed results (docs/results/): nothing is written by hand, so a
-//! line in the registry makes a page. The check writes nothing and compares.
+//! A scheduler's description, formula, source and deviations are sections of its module's documentation. Its parameters
+//! are the registry's. Its strengths come from the committed results (docs/results/). Nothing is written by hand, so a
+//! line in the registry makes a page. The check only compares.
 
 mod documentation;
 mod measured;
@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 const FOLDER: &str = "docs/schedulers";
-/// Short names of papers, and what they stand for.
+/// Short names of papers, with their full references.
 const PAPERS: [(&str, &str); 5] = [
     (
         "CP",
@@ -53,10 +53,10 @@ pub(crate) fn write() -> Result<(), String> {
     Ok(())
 }
 
-/// Whether all pages are as they would be written.
+/// Checks that all pages are up to date.
 ///
 /// # Errors
-/// Lists those that are not.
+/// The pages that are not.
 pub(crate) fn check() -> Result<(), String> {
     let pages = pages()?;
     let there = |name: &str| fs::read_to_string(root().join(FOLDER).join(name)).ok();
@@ -124,7 +124,7 @@ fn source(out: &mut String, doc: &Doc, schedulers: &[Value]) {
     let _ = writeln!(out, "\nCode: [`{0}`](../../{0}).", doc.file);
 }
 
-/// The deviations of what several schedulers share, where a scheduler's own refer to them.
+/// Adds the deviations that several schedulers share, if a scheduler's own refer to them.
 fn shared_deviations(out: &mut String, doc: &Doc, schedulers: &[Value]) -> Result<(), String> {
     for module in linked_modules(doc.section("Deviations")) {
         let file = format!("{SOURCES}/{module}.rs");

@@ -1,4 +1,4 @@
-//! The server's side: a kernel sends to it.
+//! The server's side, to which a kernel sends.
 
 use super::{SCENARIO_FILE, Version, nodad};
 use crate::results::pathweave;
@@ -6,7 +6,8 @@ use crate::run::{capture, target};
 use std::fs;
 use std::path::Path;
 
-/// What happens to the machine while the engine receives: seconds of rest before it, and the commands. `TWO` begins the addresses of the second path.
+/// Changes of the machine while the engine receives: seconds of rest before each, and the commands. `TWO` stands for
+/// the prefix of the second path's addresses.
 const STEPS: [(f64, &str); 5] = [
     (0.0, "ip address del TWO2 dev two2"),
     // The client starts half a second after the server.
@@ -16,13 +17,13 @@ const STEPS: [(f64, &str); 5] = [
     (3.0, "ip link set one1 down"),
 ];
 const SECONDS: usize = 15;
-/// What the engine says of its paths meanwhile.
+/// The messages of the engine about its paths meanwhile.
 const TOLD: [&str; 5] =
     ["ONE2 on one1 comes", "TWO2 on two2 comes", "TWO2 on two2 goes", "TWO4 on two2 comes", "ONE2 on one1 goes"];
-/// Seconds after the client's start, and the addresses of the server that its subflows go to then.
+/// Seconds after the client's start, and the server's addresses to which subflows go then.
 const JOINED: [(usize, &[&str]); 5] =
     [(2, &["ONE2"]), (5, &["ONE2", "TWO2"]), (8, &["ONE2"]), (11, &["ONE2", "TWO4"]), (14, &["TWO4"])];
-/// What the client's kernel has counted.
+/// Counters of the client's kernel.
 const COUNTED: [(&str, u64); 2] = [("MPTcpExtAddAddr", 2), ("MPTcpExtRmAddr", 2)];
 /// A path carries data in a second if it carries so many bytes.
 const CARRIES: u64 = 125_000;

@@ -32,6 +32,8 @@
 //!
 //! # Deviations
 //!
+//! * Fig. 7 has five values of δ, from 0.001 to 0.02, and the paper names none of them as the one in use. The default
+//!   of 0.01 is ours. So is the lower bound of λ, 0: the paper has no bound.
 //! * If a blocking lasts longer than srtt_F, it counts once in each srtt_F.
 //! * At λ = 0 the rule is that of `minrtt`. If the connection penalises and retransmits (`pr`), λ falls to 0 whenever
 //!   srtt_S is several times srtt_F: a blocking then ends within srtt_F, so fewer than half of the periods have one

@@ -19,8 +19,9 @@
 //! radical:       use j when  B_1j ≤ A
 //! conservative:  and the fastest is not in slow start, 2·P_1·MSS_1 ≤ window,  B_1j + outstanding ≤ A
 //! constraint:    and  RTT_j ≤ D_c
-//! probe a denied j after  T = min(β·RTT_j·N, max_guard),  N = 1 with static probing         (eq. 8)
-//!                         if the first unacknowledged byte has moved since
+//! if B_1j > A and RTT_j ≤ D_c, j pauses; it is probed after
+//!                T = min(β·RTT_j·N, max_guard),  N = 1 with static probing                  (eq. 8)
+//!                if the first unacknowledged byte has moved since
 //! ```
 //!
 //! * i, j: a faster and a slower subflow; 1: the fastest. RTT: smoothed round-trip time, ms; P_i: segments outstanding
@@ -40,9 +41,12 @@
 //!
 //! # Deviations
 //!
-//! * The available buffer is the smaller of the free receive window and the free send buffer.
-//! * "Do not use" ends the decision for j, whether because of B, the delay constraint or the conservative rules. Each
-//!   such denial counts as a pause and leads to probes, because RTT_j would never change again otherwise.
+//! * The available buffer is the smaller of the free receive window and the free send buffer. That is a reading: the
+//!   paper does not say whether outstanding data counts against its "available buffer".
+//! * "Do not use" ends the decision for j; the last line of Fig. 3 would use j after each of them.
+//! * As in Fig. 3, only a denial because of B counts as a pause and leads to probes. So a subflow that another rule
+//!   denies keeps its last RTT_j until B denies it. `probe_after=denial` probes after every denial. The text of §3.4
+//!   records a pause at each denial, but its condition for a probe is that of Fig. 3.
 //! * The first denial sets N to one, without a probe. N is never reset.
 //! * A controller only tells its window after the next round. Eq. 7 needs later rounds too, for which the window is
 //!   extended linearly. So a curve that bends, such as CUBIC's, is predicted too high or too low. With L = 0, eq. 7
@@ -118,6 +122,14 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             description: "size of a probe",
             source: "CP §3.4: the initial window",
         },
+        Parameter {
+            name: "probe_after",
+            kind: Kind::Choice("buffer denial"),
+            unit: "",
+            default: "buffer",
+            description: "denials that count as pauses and lead to probes: B above the available buffer (buffer), or all",
+            source: "CP Fig. 3, lines 11 to 25",
+        },
     ],
     queues: false,
     duplicates: false,
@@ -135,6 +147,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             beta: v.number("beta"),
             max_guard: v.time("max_guard"),
             probe: v.integer("probe") as u32,
+            probe_after_all: v.choice("probe_after") == "denial",
         };
         Ok(Box::new(Cp::new(config)))
     },
@@ -188,9 +201,21 @@ pub struct Config {
     pub max_guard: Duration,
     /// Segments of a probe.
     pub probe: u32,
+    /// Whether every denial counts as a pause and leads to probes; if false, only B above the available buffer does.
+    pub probe_after_all: bool,
 }
 
-/// A subflow's last pause: the time since a denial, until it is probed.
+/// The rules' judgement of a slower subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judgement {
+    Use,
+    /// B exceeds the available buffer: lines 11 to 25 of Fig. 3.
+    Pause,
+    /// Another rule denies the subflow: lines 5 to 9 and 26 to 33 of Fig. 3.
+    Deny,
+}
+
+/// A subflow's last pause: the time since a denial, until the subflow is probed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pause {
     at: Instant,
@@ -266,30 +291,33 @@ impl Cp {
     }
 
     /// Whether `j` may be used beside the fastest subflow `f`, and why.
-    fn judge(&self, view: &View<'_>, f: &SubflowView, j: &SubflowView) -> (bool, Reason) {
+    fn judge(&self, view: &View<'_>, f: &SubflowView, j: &SubflowView) -> (Judgement, Reason) {
         let (rtt_f, rtt_j) = (f.rtt.smoothed_or_zero(), j.rtt.smoothed_or_zero());
         let required = required_buffer(view, j, rtt_j);
         let available = view.available_buffer() as f64;
         let out = outstanding(f) * f64::from(f.mss);
         let in_flight = view.bytes_in_flight() as f64;
         let compared = |rule| Reason::new(rule).with("b_bytes", required).with("available_bytes", available);
+        let too_slow = !self.config.delay_constraint.allows(rtt_j, rtt_f);
         if self.config.conservative && matches!(f.window.phase, Phase::SlowStart | Phase::Loss) {
-            (false, compared("the fastest subflow is in slow start"))
+            (Judgement::Deny, compared("the fastest subflow is in slow start"))
         } else if self.config.conservative && 2.0 * out > view.send_window as f64 {
             let rule =
                 "the fastest subflow's outstanding {outstanding_bytes} exceed half of the window of {window_bytes}";
-            (false, Reason::new(rule).with("outstanding_bytes", out).with("window_bytes", view.send_window as f64))
+            let reason = Reason::new(rule).with("outstanding_bytes", out);
+            (Judgement::Deny, reason.with("window_bytes", view.send_window as f64))
         } else if required > available {
-            (false, compared("B = {b_bytes} > {available_bytes} available"))
+            let judgement = if too_slow { Judgement::Deny } else { Judgement::Pause };
+            (judgement, compared("B = {b_bytes} > {available_bytes} available"))
         } else if self.config.conservative && required + in_flight > available {
             let rule = "B = {b_bytes} and {in_flight_bytes} in flight > {available_bytes} available";
-            (false, compared(rule).with("in_flight_bytes", in_flight))
-        } else if !self.config.delay_constraint.allows(rtt_j, rtt_f) {
+            (Judgement::Deny, compared(rule).with("in_flight_bytes", in_flight))
+        } else if too_slow {
             let rule = "RTT = {rtt_ms} > delay constraint, with a fastest RTT of {fastest_ms}";
             let ms = |rtt: Duration| rtt.as_secs_f64() * 1e3;
-            (false, Reason::new(rule).with("rtt_ms", ms(rtt_j)).with("fastest_ms", ms(rtt_f)))
+            (Judgement::Deny, Reason::new(rule).with("rtt_ms", ms(rtt_j)).with("fastest_ms", ms(rtt_f)))
         } else {
-            (true, compared("B = {b_bytes} ≤ {available_bytes} available"))
+            (Judgement::Use, compared("B = {b_bytes} ≤ {available_bytes} available"))
         }
     }
 
@@ -355,11 +383,15 @@ impl Scheduler for Cp {
             .min_by_key(|s| (minrtt::key(s), s.id))
         {
             after = Some((minrtt::key(j), j.id));
-            let (allowed, reason) = match j.rtt.smoothed {
-                None => (true, Reason::new("no round trip was measured yet")),
+            let (judgement, reason) = match j.rtt.smoothed {
+                None => (Judgement::Use, Reason::new("no round trip was measured yet")),
                 Some(_) => self.judge(view, f, j),
             };
-            let denied = if allowed { None } else { self.pause(view, j).err() };
+            let denied = match judgement {
+                Judgement::Use => None,
+                Judgement::Deny if !self.config.probe_after_all => Some(None),
+                Judgement::Pause | Judgement::Deny => self.pause(view, j).err(),
+            };
             if let Some(again) = denied {
                 let earlier = match (wait.as_ref().and_then(|w| w.0), again) {
                     (Some(a), Some(b)) => Some(a.min(b)),
@@ -368,7 +400,8 @@ impl Scheduler for Cp {
                 wait = Some((earlier, wait.map_or(reason, |w| w.1)));
                 continue;
             }
-            let reason = if allowed { reason } else { Reason { rule: "probe of a paused subflow", ..reason } };
+            let probes = judgement != Judgement::Use;
+            let reason = if probes { Reason { rule: "probe of a paused subflow", ..reason } } else { reason };
             let Some(range) = view.next_for(j, 1) else { return Decision::nothing_to_send() };
             return Decision::Assign(Assign { subflow: j.id, range, window: WindowUse::Respect, reason });
         }

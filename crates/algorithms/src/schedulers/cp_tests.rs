@@ -14,6 +14,7 @@ fn config() -> Config {
         beta: 4.0,
         max_guard: Duration::from_secs(2),
         probe: 10,
+        probe_after_all: false,
     }
 }
 
@@ -208,21 +209,51 @@ fn fig_3_half_of_the_window_outstanding_is_allowed() {
     assert_eq!(bench(20).rule(&mut conservative), "B = {b_bytes} > {available_bytes} available");
 }
 
-/// Lines 12 to 22 of Fig. 3 hold for every kind of denial; otherwise RTT_j would never be measured again.
-#[test]
-fn each_kind_of_denial_pauses_and_is_probed() {
+/// The denials other than by B: by the delay constraint, in slow start, and by outstanding data (lines 5 to 9 and 26 to 33 of Fig. 3).
+fn other_denials() -> [(Config, u64, Phase); 3] {
     let constraint = DelayConstraint::Time(ms(99));
-    let by_constraint = (Config { delay_constraint: constraint, ..config() }, 5000, Phase::Avoidance);
-    let by_slow_start = (Config { conservative: true, ..config() }, 5000, Phase::SlowStart);
-    let by_outstanding = (Config { conservative: true, ..config() }, 65, Phase::Avoidance);
-    for (config, send_window, phase) in [by_constraint, by_slow_start, by_outstanding] {
-        let mut bench = bench(send_window);
-        bench.sub(0).window.phase = phase;
-        let mut cp = Cp::new(config);
-        assert_eq!(bench.run(&mut cp), [], "{config:?}");
-        bench.now += ms(401);
-        bench.map.acknowledge(seg(5));
-        assert_eq!(bench.run(&mut cp), [(1, 10..20)], "{config:?}");
+    [
+        (Config { delay_constraint: constraint, ..config() }, 5000, Phase::Avoidance),
+        (Config { conservative: true, ..config() }, 5000, Phase::SlowStart),
+        (Config { conservative: true, ..config() }, 60, Phase::Avoidance),
+    ]
+}
+
+/// The segments that a denied subflow gets after its first guard time.
+fn after_the_guard_time(config: Config, send_window: u64, phase: Phase) -> Vec<(u8, core::ops::Range<u64>)> {
+    let mut bench = bench(send_window);
+    bench.sub(0).window.phase = phase;
+    let mut cp = Cp::new(config);
+    assert_eq!(bench.run(&mut cp), [], "{config:?}");
+    bench.now += ms(401);
+    bench.map.acknowledge(seg(1));
+    bench.run(&mut cp)
+}
+
+/// Lines 12 to 22 of Fig. 3 are behind line 11, "B > available buffer": no other denial pauses or probes.
+#[test]
+fn fig_3_only_a_short_buffer_leads_to_probes() {
+    for conservative in [false, true] {
+        let config = Config { conservative, ..config() };
+        assert_eq!(after_the_guard_time(config, 40, Phase::Avoidance), [(1, 10..20)], "{config:?}");
+    }
+    for (config, send_window, phase) in other_denials() {
+        assert_eq!(after_the_guard_time(config, send_window, phase), [], "{config:?}");
+    }
+}
+
+/// Line 30 of Fig. 3 comes after the probe of line 20, so a subflow that is too slow is not probed either.
+#[test]
+fn fig_3_a_subflow_above_the_delay_constraint_is_never_probed() {
+    let config = Config { delay_constraint: DelayConstraint::Time(ms(99)), ..config() };
+    assert_eq!(after_the_guard_time(config, 40, Phase::Avoidance), []);
+}
+
+#[test]
+fn probes_after_each_kind_of_denial_if_the_parameter_says_so() {
+    for (config, send_window, phase) in other_denials() {
+        let config = Config { probe_after_all: true, ..config };
+        assert_eq!(after_the_guard_time(config, send_window, phase), [(1, 10..20)], "{config:?}");
     }
 }
 
@@ -231,7 +262,7 @@ fn each_kind_of_denial_pauses_and_is_probed() {
 fn fig_3_static_probing_does_not_slow_down() {
     let mut bench = bench(60);
     bench.sub(1).window.cwnd = 2;
-    let mut cp = Cp::new(Config { dynamic: false, probe: 2, conservative: true, ..config() });
+    let mut cp = Cp::new(Config { dynamic: false, probe: 2, probe_after_all: true, conservative: true, ..config() });
     assert_eq!(bench.run(&mut cp), []);
     for n in 0..3 {
         bench.now += ms(399);

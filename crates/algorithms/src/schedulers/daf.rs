@@ -31,7 +31,7 @@
 //!   does not show whether F_j has arrived.
 //! * Deviations are in bytes, because segments of different subflows may differ in size.
 
-use super::forward::is_faster;
+use super::minrtt;
 use core::ops::Range;
 use pathweave_proto::connection::SendMap;
 use pathweave_proto::parameter::{Kind, Parameter, Values};
@@ -180,8 +180,8 @@ impl Feedback {
         }
     }
 
-    /// Forgets the part of the map that no acknowledgement can refer to any more, and the rounds of stale subflows,
-    /// which would never end.
+    /// Forgets the part of the map that no acknowledgement can refer to any more. Also forgets the rounds of stale
+    /// subflows, because such a round would never end.
     fn trim(&mut self, view: &View<'_>) {
         let mut from = view.first_unacked();
         for s in view.subflows {
@@ -213,6 +213,11 @@ impl Feedback {
             _ => {}
         }
     }
+}
+
+/// Whether `i` is faster than `j`; DPSAF III.B calls `i` a slave of `j`.
+pub(crate) fn is_faster(i: &SubflowView, j: &SubflowView) -> bool {
+    i.rtt.smoothed.is_some() && (minrtt::key(i), i.id) < (minrtt::key(j), j.id)
 }
 
 #[cfg(test)]

@@ -259,7 +259,7 @@ impl Scheduler for Dems {
         }
         let owners = view.queue.owners(range.clone());
         if owners.len() > 1 {
-            // This is a repetition.
+            // The data is a repetition.
             return;
         }
         let other = |at: DataSeq| view.queue.span_at(at).is_some_and(|(_, owners)| !owners.contains(*subflow));

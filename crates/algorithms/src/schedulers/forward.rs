@@ -20,7 +20,7 @@
 //!   the same data to the other. A subflow without a sample leaves no gap, and nothing is left to it.
 //! * One decision assigns as much as j's window has room for, because N_j is the same for each of these segments.
 
-use super::daf::Feedback;
+use super::daf::{Feedback, is_faster};
 use super::minrtt;
 use core::fmt;
 use core::ops::Range;
@@ -99,11 +99,6 @@ impl<P: Predict> Forward<P> {
         }
         gap
     }
-}
-
-/// Whether `i` is faster than `j`; DPSAF III.B calls `i` a slave of `j`.
-pub(crate) fn is_faster(i: &SubflowView, j: &SubflowView) -> bool {
-    i.rtt.smoothed.is_some() && (minrtt::key(i), i.id) < (minrtt::key(j), j.id)
 }
 
 /// The first run of unassigned bytes after the first `gap` unassigned bytes, inside the send window.
@@ -226,14 +221,14 @@ mod tests {
         assert_eq!(bench.run(&mut fps()), [(0, 0..10), (1, 43..53)]);
         bench.acked(0, 10);
         bench.acked(1, 4);
-        // 33 unassigned segments from 20 on: what is assigned already is not counted.
+        // 33 unassigned segments from 20 on: assigned ones are not counted.
         assert_eq!(bench.run(&mut fps()), [(0, 10..20), (1, 63..67)]);
         bench.acked(0, 10);
         for start in [20, 30] {
             assert_eq!(bench.run(&mut fps()), [(0, start..start + 10)]);
             bench.acked(0, 10);
         }
-        // The gap is filled up to what the slow one carries, and goes on behind it.
+        // The gap is filled up to the data of the slow one, and continues behind it.
         assert_eq!(bench.run(&mut fps()), [(0, 40..43), (0, 53..60)]);
     }
 

@@ -33,6 +33,8 @@
 //!
 //! # Deviations
 //!
+//! * The paper obtains t_i "from the timeout retransmission timer" (eq. 1). That timer starts again with each
+//!   acknowledgement, so it does not tell when a round began. Here t_i counts from the round's first segment.
 //! * Alg. 1 as printed returns entry 1. Here it returns the entry with the index l that maximises P.
 //! * Windows grow as in the paper, whatever the controller does.
 //! * Timeouts, and losses of segments that are sent again, are ignored, as in the paper.

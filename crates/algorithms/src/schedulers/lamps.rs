@@ -36,6 +36,9 @@
 //!
 //! * REMS speaks of one mode for the connection, and of path probing. In the module each subflow has its own mode, and
 //!   there is no probe: a lossy path is measured because it continues to carry copies.
+//! * REMS says that at the switch to redundant sending "prior scheduled packets are also recovered", so that all subflows
+//!   send what is not acknowledged. In the module, and here, a subflow that becomes redundant continues from its own
+//!   place: data before that place is not sent again.
 //! * The module only considers the subflow with the lowest T, even if that has nothing to send. Here the next one is
 //!   tried then. The module also retransmits opportunistically; here the connection does that (`pr`).
 //! * A second sign of the same loss is ignored: a timeout after a fast retransmission, or the other way round, with

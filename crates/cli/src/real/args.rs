@@ -8,9 +8,9 @@ use std::net::IpAddr;
 
 /// Measures the throughput of a connection with real packets, as iperf3 does; needs root.
 ///
-/// Each side is our engine over TUN devices (one for each --path), or with --kernel the kernel's Multipath TCP. A
-/// server runs until it is stopped. An engine's neighbour is the machine that it runs on. If the server is elsewhere,
-/// that machine has to forward packets.
+/// Each side is the engine over TUN devices (one for each --path), or with --kernel the kernel's Multipath TCP. A
+/// server runs until it is stopped. The other end of an engine's TUN device is the machine that it runs on. If the
+/// server is elsewhere, that machine has to forward packets.
 #[derive(Args, Clone, Debug)]
 #[group(skip)]
 pub(crate) struct PerfOptions {
@@ -26,29 +26,32 @@ pub(crate) struct PerfOptions {
     #[arg(long, value_name = "PORT", default_value_t = pathweave_tun::perf::PORT)]
     pub(crate) port: u16,
 
-    /// A path of the engine: its address, and the machine's at the other end of the TUN device that is made; can be repeated.
+    /// A path of the engine: the addresses of the engine's and the machine's end of a TUN device that is made for it;
+    /// can be repeated.
     #[arg(long = "path", value_name = "OURS@MACHINES", value_parser = path, conflicts_with = "kernel")]
     pub(crate) paths: Vec<(IpAddr, IpAddr)>,
 
-    /// Follows the machine's addresses and routes instead: a path for each address from which the server can be reached, as long as it can.
-    /// A server has one for each address with a route, and announces it (ADD_ADDR) as long as it is there (then REMOVE_ADDR).
+    /// Uses the machine's own addresses, and follows them as they change. A client has a path for each address that has
+    /// a route to the server, while it has one. A server has a path for each address with a route; it announces the
+    /// address (ADD_ADDR), and withdraws it when it is gone (REMOVE_ADDR).
     ///
-    /// Packets leave the machine under its own addresses, and a server's port is forwarded to the engine (nftables). Of each IP
-    /// version there can be one client or server at a time on a machine.
+    /// Packets leave the machine with its own addresses, and packets to a server's port are forwarded to the engine
+    /// (nftables). A machine can run one client or server at a time for each IP version.
     #[arg(long, conflicts_with_all = ["paths", "kernel"])]
     pub(crate) auto: bool,
 
-    /// With --server --auto: over IPv6 instead of IPv4.
+    /// With --server --auto: uses IPv6 instead of IPv4.
     #[arg(long, requires_all = ["server", "auto"])]
     pub(crate) ipv6: bool,
 
-    /// With --auto, what an address is used for, as in `ip mptcp endpoint`: "192.0.2.5 subflow", "dev wlan0 subflow backup", "dev usb0" (not at
-    /// all); can be repeated, and the first that fits counts. Flags are subflow, backup and fullmesh for clients, signal and backup for
-    /// servers; other addresses have subflow or signal.
+    /// With --auto: the uses of an address, as in `ip mptcp endpoint`: "192.0.2.5 subflow", "dev wlan0 subflow backup",
+    /// "dev usb0" (not used at all); can be repeated, and the first match counts. Flags are subflow, backup and
+    /// fullmesh for clients, signal and backup for servers. An address without a match has subflow on a client, signal
+    /// on a server.
     #[arg(long = "endpoint", value_name = "ENDPOINT", requires = "auto")]
     pub(crate) endpoints: Vec<Endpoint>,
 
-    /// How the names of TUN devices begin; a number follows.
+    /// Prefix of the TUN devices' names; a number follows.
     #[arg(long, value_name = "NAME", default_value = "pw")]
     pub(crate) device: String,
 
@@ -56,7 +59,7 @@ pub(crate) struct PerfOptions {
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
     pub(crate) mtu: u16,
 
-    /// Sends and receives without super-segments and unfinished checksums.
+    /// Makes TUN devices without super-segments and unfinished checksums.
     #[arg(long)]
     pub(crate) no_offload: bool,
 
@@ -72,32 +75,32 @@ pub(crate) struct PerfOptions {
     #[arg(long, value_name = "NAME", default_value = "minrtt", conflicts_with = "kernel")]
     pub(crate) scheduler: String,
 
-    /// The congestion controller [default: cubic, and the system's with --kernel].
+    /// The congestion controller [default: cubic; with --kernel the system's default].
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
 
-    /// Any other setting of connections in scenarios, such as receive_buffer=8MiB or path_mode=backup; can be repeated. Settings that
-    /// have no meaning with real packets are refused.
+    /// Any other connection setting of scenarios, such as receive_buffer=8MiB or path_mode=backup; can be repeated. A
+    /// setting without a meaning for real packets is an error.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = crate::key_value::key_value, conflicts_with = "kernel")]
     pub(crate) settings: Vec<(String, String)>,
 
-    /// Seconds to send for [default: 10].
+    /// Duration of the transfer in seconds [default: 10].
     #[arg(long, value_name = "SECONDS", conflicts_with = "bytes", requires = "client")]
     pub(crate) time: Option<f64>,
 
-    /// What is received in the first seconds does not count; it is sent for so much longer.
+    /// Leaves the first seconds out of the figures, and sends for as much longer.
     #[arg(long, value_name = "SECONDS", conflicts_with = "bytes", requires = "client")]
     pub(crate) omit: Option<f64>,
 
-    /// Sends this much in each direction instead, such as 0, 4MiB or 1GB.
+    /// Sends this amount in each direction instead, such as 0, 4MiB or 1GB.
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "client")]
     pub(crate) bytes: Option<u64>,
 
-    /// The server sends.
+    /// Makes the server send instead of the client.
     #[arg(long, requires = "client")]
     pub(crate) reverse: bool,
 
-    /// Both send at the same time.
+    /// Makes client and server send at the same time.
     #[arg(long, conflicts_with = "reverse", requires = "client")]
     pub(crate) both: bool,
 
@@ -106,15 +109,15 @@ pub(crate) struct PerfOptions {
     #[arg(long, value_name = "BYTES", conflicts_with_all = ["reverse", "both", "bytes", "time", "omit"], requires = "client")]
     pub(crate) ping: Option<usize>,
 
-    /// How many messages --ping sends.
+    /// Number of messages that --ping sends.
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "ping")]
     pub(crate) count: u64,
 
-    /// Sends data that does not repeat, and compares the SHA-256 of what was sent and what arrived, in both directions.
+    /// Sends data that does not repeat, and compares the SHA-256 of sent and received data in both directions.
     #[arg(long, requires = "client")]
     pub(crate) verify: bool,
 
-    /// The server ends after this many clients.
+    /// Ends the server after this many clients.
     #[arg(long, value_name = "N", requires = "server")]
     pub(crate) clients: Option<u64>,
 
@@ -122,8 +125,8 @@ pub(crate) struct PerfOptions {
     #[arg(long, value_name = "FILE.pcapng", conflicts_with = "kernel", value_parser = output::capture, value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<Output>,
 
-    /// Prints JSON as iperf3 does, for programs that read that. Its streams are the engine's subflows, or the kernel's one connection. If
-    /// the measurement is not complete, `error` says what is missing.
+    /// Prints JSON as iperf3 does, for programs that read iperf3's output. Its streams are the engine's subflows, or
+    /// the kernel's one connection. If the measurement is not complete, `error` says what is missing.
     #[arg(long, requires = "client")]
     pub(crate) json: bool,
 }
@@ -134,7 +137,7 @@ pub(crate) struct PerfOptions {
 /// and traces are those of the simulator. Any program can run in them, over the kernel's Multipath TCP (`mptcpize run
 /// ...`) or over the engine (`pathweave perf`). Path number P has the client address 10.0.P.1 and the server address
 /// 10.0.P.2; an engine behind the client takes `--path 10.0.P.5@10.0.P.6`, one behind the server `--path
-/// 10.0.P.9@10.0.P.10`. What each path carried is shown at the end. The scenario's own connections and traffic are not
+/// 10.0.P.9@10.0.P.10`. At the end, each path's traffic is shown. The scenario's own connections and traffic are not
 /// run.
 #[derive(Args, Clone, Debug)]
 #[group(skip)]
@@ -143,7 +146,8 @@ pub(crate) struct EmulateOptions {
     #[arg(value_name = "NAME|FILE")]
     pub(crate) scenario: String,
 
-    /// A command for a shell in the server's namespace, started first and ended last. What it prints goes to standard error.
+    /// A shell command to run in the server's namespace. It starts first and ends last, and its output goes to standard
+    /// error.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) server: Option<String>,
 
@@ -151,7 +155,7 @@ pub(crate) struct EmulateOptions {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = crate::key_value::key_value)]
     pub(crate) settings: Vec<(String, String)>,
 
-    /// The seed of losses, jitter and made-up traces.
+    /// Seed of losses, jitter and generated traces.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 
@@ -159,7 +163,7 @@ pub(crate) struct EmulateOptions {
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
     pub(crate) mtu: u16,
 
-    /// Writes what each path carried, in JSON; with `-` to standard output, after what the command writes there.
+    /// Writes each path's traffic as JSON; with `-` to standard output, after the command's own output.
     #[arg(long, value_name = "FILE|-", value_parser = json, value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<Output>,
 
@@ -167,13 +171,13 @@ pub(crate) struct EmulateOptions {
     #[arg(long, value_name = "FILE.html|-", value_parser = output::page, value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<Output>,
 
-    /// The command in the client's namespace, and its arguments. When it ends, everything ends.
+    /// The command to run in the client's namespace, with its arguments. Everything ends when it ends.
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub(crate) command: Vec<String>,
 }
 
 impl PerfOptions {
-    /// The TUN devices.
+    /// The interfaces of the TUN devices to make.
     pub(crate) fn interfaces(&self) -> Vec<Interface> {
         let interface = |(i, (ours, machines)): (usize, &(IpAddr, IpAddr))| Interface {
             name: format!("{}{i}", self.device),

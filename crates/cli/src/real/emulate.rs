@@ -17,17 +17,18 @@ use serde_json::json;
 use std::io;
 use std::process::{ExitCode, ExitStatus, Stdio};
 
-/// Letters of a device's name.
+/// Most letters of a device's name.
 const NAME_LETTERS: usize = 15;
-/// How long the server's command is ahead of the client's.
+/// Time by which the server's command starts before the client's.
 const HEAD_START: std::time::Duration = std::time::Duration::from_millis(500);
-/// The page warns of a run with more than this part of the packets late.
+/// Fraction of late packets above which the page has a warning.
 const MANY_LATE: f64 = 0.01;
-/// A way that carried less carried no data that counts.
+/// Bytes below which a direction counts as having carried no data.
 const FEW_BYTES: u64 = 100_000;
-/// A way that carried less than this part of the other way's bytes carried acknowledgements: at most 100 bytes for each full packet.
+/// A direction with fewer bytes than 1/`ACKNOWLEDGED` of the other direction's carried only acknowledgements, at most
+/// 100 bytes for each full packet.
 const ACKNOWLEDGED: u64 = 10;
-/// How long a command goes on after Ctrl-C.
+/// Time that a command has to end after Ctrl-C.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Runs commands on the scenario's paths.
@@ -79,6 +80,8 @@ pub(crate) fn emulate(options: &EmulateOptions, registry: &Registry) -> Result<E
     })
 }
 
+/// Refuses settings of things that are not run here.
+///
 /// # Errors
 /// If the setting is of something that is not run.
 fn check(key: &str) -> Result<(), Failure> {
@@ -94,7 +97,7 @@ fn check(key: &str) -> Result<(), Failure> {
     Err(Failure::Input(format!("the setting {key} has no meaning here: {reason}")))
 }
 
-/// Each direction of each path: rate, delay and queue of its links.
+/// Prints the rate, delay and queue of each direction of each path.
 fn draw(scenario: &Scenario) {
     for path in &scenario.paths {
         for (direction, links) in [("up", &path.up), ("down", &path.down)] {
@@ -104,7 +107,8 @@ fn draw(scenario: &Scenario) {
     }
 }
 
-/// Makes the namespaces and carries their packets until the client's command has ended. Its status is `None` where Ctrl-C came first.
+/// Makes the namespaces and forwards their packets until the client's command ends. Returns its status, or `None` after
+/// Ctrl-C.
 fn run(
     options: &EmulateOptions,
     scenario: &Scenario,
@@ -146,13 +150,13 @@ fn run(
     Ok((ended?, report))
 }
 
-/// A path's name as a device's: letters and digits only.
+/// The name of a path's device, made from the letters and digits of the path's name.
 fn device_name(path: usize, name: &str) -> String {
     let kept: String = name.chars().filter(char::is_ascii_alphanumeric).take(NAME_LETTERS - 1).collect();
     format!("{kept}{}", path + 1)
 }
 
-/// What each path carried, a line for each direction. It goes to standard error: standard output is the commands'.
+/// Prints each path's traffic, a line for each direction, to standard error. Standard output is for the commands.
 fn print(scenario: &Scenario, report: &Report) {
     eprintln!("{:<14}{:>9}{:>13}{:>11}{:>17}{:>7}", "path", "packets", "bytes", "Mbit/s", "dropped by queue", "lost");
     let all = scenario.paths.iter().zip(&report.paths);
@@ -174,7 +178,7 @@ fn print(scenario: &Scenario, report: &Report) {
 const NO_PRIORITY: &str =
     "real-time priority is not allowed here (chrt), so other work on this machine makes packets late";
 
-/// How well the network's times were kept.
+/// A sentence about how well the packets' departure times were kept.
 fn accuracy(report: &Report) -> String {
     let (late, longest) = (report.late, report.longest.as_secs_f64() * 1e3);
     let limit = LATE.as_secs_f64() * 1e3;
@@ -184,7 +188,7 @@ fn accuracy(report: &Report) -> String {
     )
 }
 
-/// The ways that carried data although nothing limits their rates.
+/// Directions that carried data although their rate has no limit.
 fn unlimited_data(scenario: &Scenario, report: &Report) -> Vec<String> {
     let mut all = Vec::new();
     for (path, [up, down]) in scenario.paths.iter().zip(&report.paths) {
@@ -231,7 +235,7 @@ fn as_json(scenario: &Scenario, report: &Report) -> serde_json::Value {
     })
 }
 
-/// What the page shows.
+/// The content of the page.
 fn as_page(options: &EmulateOptions, scenario: &Scenario, report: &Report) -> Emulation {
     let step = report.series.step().as_secs_f64();
     let millis = |time: Duration| time.as_secs_f64() * 1e3;

@@ -1,4 +1,4 @@
-//! Commands with real packets, on Linux: behind the feature `tun`, because `compare` does not need them.
+//! Commands with real packets, on Linux, behind the feature `tun`.
 
 pub(crate) mod args;
 pub(crate) mod emulate;

@@ -6,7 +6,7 @@ use super::settings::{Settings, settings};
 use crate::output;
 use pathweave_algorithms::Registry;
 use pathweave_runner::Failure;
-use pathweave_tun::perf::{Amount, Interval, Outcome, Request, Totals, engine, kernel, rate};
+use pathweave_tun::perf::{Amount, Interval, Measurement, Request, Totals, engine, kernel, rate};
 use pathweave_tun::uplinks::{self, Change};
 use pathweave_units::Duration;
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ pub(crate) fn perf(options: &PerfOptions, registry: &Registry) -> Result<ExitCod
         }
         false => Some(engine_options(options, registry)?),
     };
-    let kernel_options = kernel::Options { plain: options.plain, congestion: options.congestion.clone() };
+    let kernel_options = kernel::KernelOptions { plain: options.plain, congestion: options.congestion.clone() };
     match options.client {
         Some(address) => {
             let remote = SocketAddr::new(address, options.port);
@@ -40,7 +40,7 @@ pub(crate) fn perf(options: &PerfOptions, registry: &Registry) -> Result<ExitCod
     }
 }
 
-fn engine_options(options: &PerfOptions, registry: &Registry) -> Result<engine::Options, Failure> {
+fn engine_options(options: &PerfOptions, registry: &Registry) -> Result<engine::EngineOptions, Failure> {
     for endpoint in &options.endpoints {
         endpoint.check(options.server).map_err(|error| Failure::Input(format!("--endpoint: {error}")))?;
     }
@@ -61,10 +61,10 @@ fn engine_options(options: &PerfOptions, registry: &Registry) -> Result<engine::
     output::check(&options.pcap, &[])?;
     let pcap = options.pcap.as_ref().map(|output| output.named_file("--pcap", "what is measured is shown there"));
     let pcap = pcap.transpose()?;
-    Ok(engine::Options {
+    Ok(engine::EngineOptions {
         interfaces: options.interfaces(),
         backups,
-        uplinks: options.auto.then(|| uplinks::Options {
+        uplinks: options.auto.then(|| uplinks::UplinkOptions {
             device: options.device.clone(),
             mtu: options.mtu,
             endpoints: options.endpoints.clone(),
@@ -76,7 +76,7 @@ fn engine_options(options: &PerfOptions, registry: &Registry) -> Result<engine::
     })
 }
 
-/// Tells of a path that comes or goes. It goes to standard error: standard output may be JSON.
+/// Prints a path that comes or goes to standard error, because standard output may be JSON.
 fn tell(change: &Change) {
     let (path, what) = match change {
         Change::Up(path) => (path, "comes"),
@@ -86,15 +86,15 @@ fn tell(change: &Change) {
     eprintln!("path {}: {} on {}{backup} {what}", path.interface.ours, path.uplink.address, path.uplink.device);
 }
 
-/// What went wrong on the way is no mistake in the input.
+/// Turns an error during the measurement into a failure. It is not a mistake in the input.
 fn failed(error: io::Error) -> Failure {
     Failure::Output(error.to_string())
 }
 
 fn serve(
     options: &PerfOptions,
-    engine_options: Option<&engine::Options>,
-    kernel_options: &kernel::Options,
+    engine_options: Option<&engine::EngineOptions>,
+    kernel_options: &kernel::KernelOptions,
 ) -> Result<ExitCode, Failure> {
     let mut on_ready = || println!("waiting on port {}", options.port);
     let on_served = |totals: &Totals, error: Option<&str>| {
@@ -122,8 +122,8 @@ fn serve(
 fn client(
     options: &PerfOptions,
     remote: SocketAddr,
-    engine_options: Option<&engine::Options>,
-    kernel_options: &kernel::Options,
+    engine_options: Option<&engine::EngineOptions>,
+    kernel_options: &kernel::KernelOptions,
 ) -> Result<ExitCode, Failure> {
     let amount = match options.bytes {
         Some(bytes) => Amount::Bytes(bytes),
@@ -171,8 +171,8 @@ fn client(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The error, if the figures are not complete or the data did not arrive as it was sent.
-fn what_is_wrong(outcome: &Outcome) -> Option<String> {
+/// The error, if the figures are not complete or the data did not arrive unchanged.
+fn what_is_wrong(outcome: &Measurement) -> Option<String> {
     match outcome.server {
         Some(_) if outcome.is_right() => None,
         Some(_) => Some("what arrived is not what was sent".into()),
@@ -180,7 +180,7 @@ fn what_is_wrong(outcome: &Outcome) -> Option<String> {
     }
 }
 
-/// A rate for people.
+/// A rate with its unit, for people.
 fn shown(bits_per_second: f64) -> String {
     match bits_per_second {
         bits if bits >= 1e9 => format!("{:.2} Gbit/s", bits / 1e9),
@@ -212,9 +212,9 @@ fn interval_text(interval: &Interval) -> String {
     text
 }
 
-fn summary(request: &Request, outcome: &Outcome) -> String {
+fn summary(request: &Request, outcome: &Measurement) -> String {
     let mut text = String::new();
-    let Outcome { client, server, .. } = outcome;
+    let Measurement { client, server, .. } = outcome;
     if request.up {
         let seconds = outcome.duration.as_secs_f64();
         let (bytes, what, seconds) = match (server, outcome.acknowledged) {

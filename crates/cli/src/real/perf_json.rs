@@ -1,13 +1,14 @@
-//! `pathweave perf --json`: a document of iperf3's shape, for programs that read iperf3's. Its streams are the engine's subflows. Of the
-//! kernel's subflows we learn nothing, so with `--kernel` the connection is the only stream, and no retransmissions are counted.
+//! `pathweave perf --json`: a document in the format of iperf3, for programs that read iperf3's output. Its streams are
+//! the engine's subflows. The kernel reports no subflows, so with `--kernel` the connection is the only stream, and no
+//! retransmissions are counted.
 //!
-//! The client knows how much each subflow sent or received at its own end, and the sum of all subflows at the server's end. The bytes
-//! of a stream at the server's end are the stream's share of that sum. A measurement that is not complete has `error`, as iperf3's has,
-//! beside the figures so far.
+//! The client knows how much each subflow sent or received on the client's side. From the server it gets only the sum
+//! over all subflows, and each stream gets a share of that sum in proportion. If a measurement is not complete, the
+//! document has `error`, as iperf3's has, beside the figures so far.
 
 use super::args::PerfOptions;
 use pathweave_tun::perf::{
-    Amount, Interval, Outcome, PIECE_BYTES, Request, SubflowFigures, Totals, cookie, rate, system,
+    Amount, Interval, Measurement, PIECE_BYTES, Request, SubflowFigures, Totals, cookie, rate, system,
 };
 use pathweave_units::Duration;
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use std::net::SocketAddr;
 use std::time::{Duration as StdDuration, SystemTime};
 
 /// The whole document.
-pub(crate) fn json(options: &PerfOptions, request: &Request, outcome: &Outcome, error: Option<&str>) -> Value {
+pub(crate) fn json(options: &PerfOptions, request: &Request, outcome: &Measurement, error: Option<&str>) -> Value {
     let mut start = start(options, request);
     let date = SystemTime::UNIX_EPOCH + StdDuration::from_secs(outcome.began);
     start["timestamp"] = json!({ "time": httpdate::fmt_http_date(date), "timesecs": outcome.began });
@@ -41,12 +42,12 @@ pub(crate) fn json(options: &PerfOptions, request: &Request, outcome: &Outcome, 
     document
 }
 
-/// The document of a measurement that did not begin.
+/// The document of a measurement that failed to start.
 pub(crate) fn nothing(options: &PerfOptions, request: &Request, error: &str) -> Value {
     json!({ "start": start(options, request), "intervals": [], "end": {}, "error": error })
 }
 
-/// Whether the client's data is the main direction, as iperf3 counts; the server's with `--reverse`.
+/// Whether the main direction is the client's data. It is the server's with `--reverse`, as in iperf3.
 fn is_up(request: &Request) -> bool {
     request.up || request.echo
 }
@@ -92,8 +93,8 @@ fn connected(index: usize, (local, remote): (SocketAddr, SocketAddr)) -> Value {
     })
 }
 
-fn end(request: &Request, outcome: &Outcome) -> Value {
-    let Outcome { client, server, .. } = outcome;
+fn end(request: &Request, outcome: &Measurement) -> Value {
+    let Measurement { client, server, .. } = outcome;
     let seconds = outcome.duration.as_secs_f64();
     let omit = request.omit.as_secs_f64();
     let up = is_up(request);
@@ -129,7 +130,7 @@ fn end(request: &Request, outcome: &Outcome) -> Value {
     end
 }
 
-fn processor(outcome: &Outcome) -> Value {
+fn processor(outcome: &Measurement) -> Value {
     let percent = |nanoseconds: u64| match outcome.duration.as_nanos() {
         0 => 0.0,
         whole => 100.0 * nanoseconds as f64 / whole as f64,
@@ -182,7 +183,7 @@ fn interval(interval: &Interval, request: &Request) -> Value {
     value
 }
 
-/// A subflow's figures of an interval.
+/// A subflow's figures during an interval.
 fn stream(index: usize, subflow: &SubflowFigures, (start, end): (f64, f64), up: bool) -> Value {
     let bytes = if up { subflow.sent_bytes } else { subflow.received_bytes };
     let mut value = sum(bytes, start, end, up);
@@ -202,13 +203,13 @@ fn stream(index: usize, subflow: &SubflowFigures, (start, end): (f64, f64), up: 
 
 /// The figures of a subflow over all intervals.
 struct Sum {
-    /// Bytes and segments are sums; the windows are the largest ones.
+    /// Sums of bytes and segments, and the largest windows.
     figures: SubflowFigures,
-    /// The round-trip times at the end of each interval.
+    /// Round-trip time at the end of each interval.
     round_trips: Vec<Duration>,
 }
 
-fn sums(outcome: &Outcome) -> Vec<Sum> {
+fn sums(outcome: &Measurement) -> Vec<Sum> {
     let mut sums: Vec<Sum> = Vec::new();
     for subflow in outcome.intervals.iter().flat_map(|i| &i.subflows) {
         match sums.iter_mut().find(|s| (s.figures.local, s.figures.remote) == (subflow.local, subflow.remote)) {
@@ -226,8 +227,8 @@ fn sums(outcome: &Outcome) -> Vec<Sum> {
     sums
 }
 
-/// What each subflow sent and received, or the connection if subflows are not known.
-fn streams(outcome: &Outcome, request: &Request, sent: Option<u64>, arrived: Option<u64>) -> Vec<Value> {
+/// Bytes that each subflow sent and received, or those of the connection if subflows are not known.
+fn streams(outcome: &Measurement, request: &Request, sent: Option<u64>, arrived: Option<u64>) -> Vec<Value> {
     let (seconds, up) = (outcome.duration.as_secs_f64(), is_up(request));
     let end = |socket: usize, bytes: u64| {
         let mut value = sum(bytes, 0.0, seconds, up);

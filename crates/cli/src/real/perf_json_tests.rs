@@ -26,7 +26,8 @@ impl Kind {
     }
 }
 
-/// What the package iperf3 0.1.11 of PyPI (`TestResult`) reads, and what iperf 3.12 prints beside it for TCP.
+/// Keys that the package iperf3 0.1.11 of PyPI (`TestResult`) reads, and keys that iperf 3.12 prints beside them for
+/// TCP.
 const READ: &[(&str, Kind)] = &[
     ("/start/timestamp/time", Text),
     ("/start/timestamp/timesecs", Whole),
@@ -90,7 +91,7 @@ const READ: &[(&str, Kind)] = &[
     ("/end/cpu_utilization_percent/remote_system", Number),
 ];
 
-/// What iperf 3.12 prints only where the sender is the one that prints and the system tells of its subflows.
+/// Keys that iperf 3.12 prints only if the printing side is the sender and the system reports its subflows.
 const OF_SENDERS: &[(&str, Kind)] = &[
     ("/start/tcp_mss_default", Whole),
     ("/intervals/0/streams/0/retransmits", Whole),
@@ -141,8 +142,8 @@ fn subflow(path: u8, sent_bytes: u64, received_bytes: u64) -> SubflowFigures {
     }
 }
 
-/// Two seconds over these subflows; each side has sent 4000 bytes, and all have arrived.
-fn outcome(subflows: &[SubflowFigures]) -> Outcome {
+/// A measurement of two seconds over these subflows. Each side has sent 4000 bytes, and all have arrived.
+fn outcome(subflows: &[SubflowFigures]) -> Measurement {
     let interval = |second| Interval {
         from: Duration::from_secs(second),
         to: Duration::from_secs(second + 1),
@@ -159,7 +160,7 @@ fn outcome(subflows: &[SubflowFigures]) -> Outcome {
         processor,
         ..Totals::default()
     };
-    Outcome {
+    Measurement {
         // date --utc --date @1795803288
         began: 1_795_803_288,
         addresses: vec![(SocketAddr::new([10, 1, 0, 2].into(), 4000), SocketAddr::new([10, 1, 0, 1].into(), 5210))],
@@ -209,7 +210,7 @@ fn readers_of_iperf3_find_what_they_read_in_each_direction_over_the_engine_and_t
 #[test]
 fn a_measurement_that_is_not_complete_has_an_error_and_its_figures() {
     let whole = outcome(&[subflow(1, 1500, 0)]);
-    let half = Outcome { server: None, acknowledged: Some(3000), trouble: Some("gone".into()), ..whole };
+    let half = Measurement { server: None, acknowledged: Some(3000), trouble: Some("gone".into()), ..whole };
     let document = json(&options(""), &request(true, false), &half, Some("gone"));
     assert_eq!(document["error"], "gone");
     assert_eq!(document["end"]["sum_received"]["bytes"], 3000);

@@ -1,4 +1,4 @@
-//! A connection's settings, in the words of scenarios.
+//! Settings of a connection, in the words of scenarios.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{Document, PathMode, SchedulerSpec, Variant};
@@ -9,7 +9,7 @@ use pathweave_runner::Failure;
 ///
 /// * Buffers are large enough for fast links.
 /// * All paths of the client join the server's one address, if the server announces no other.
-/// * A silent peer is probed. Otherwise a client that only receives would wait for ever for a server that is gone.
+/// * A silent peer is probed. Otherwise a client that only receives would wait without limit for a server that is gone.
 const SCENARIO: &str = r#"
 format = 1
 name = "perf"
@@ -28,12 +28,12 @@ keep_alive = "15s"
 path_mtu_discovery = "black-holes"
 "#;
 
-/// What `perf` does with a setting of `[[connection]]`.
+/// The effect of a setting of `[[connection]]` in `perf`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Treatment {
-    /// The connection has it.
+    /// The connection gets the setting.
     Honoured,
-    /// It is an error, for this reason.
+    /// The setting is an error, for this reason.
     Refused(&'static str),
 }
 
@@ -94,7 +94,7 @@ const TREATMENTS: &[(&str, Treatment)] = &[
     ("time_wait", Honoured),
 ];
 
-/// What a connection with real packets is to be like.
+/// Settings of a connection with real packets.
 pub(crate) struct Settings {
     /// The engine's settings.
     pub(crate) config: ConnectionConfig,
@@ -102,10 +102,11 @@ pub(crate) struct Settings {
     pub(crate) backups: bool,
 }
 
-/// The settings with this scheduler and these settings of connections.
+/// Builds the settings from this scheduler and these settings of connections.
 ///
 /// # Errors
-/// If there is no such scheduler or setting, it does not take the value, or it has no meaning with real packets.
+/// If the scheduler or a setting does not exist, if a value is not allowed, or if a setting has no meaning with real
+/// packets.
 pub(crate) fn settings(scheduler: &str, given: &[(String, String)], registry: &Registry) -> Result<Settings, Failure> {
     let spec = SchedulerSpec::parse(scheduler)?;
     spec.check(registry)?;
@@ -124,6 +125,8 @@ pub(crate) fn settings(scheduler: &str, given: &[(String, String)], registry: &R
     Ok(Settings { config, backups: connection.path_mode == PathMode::Backup })
 }
 
+/// Refuses settings without a meaning for real packets.
+///
 /// # Errors
 /// If the setting has no meaning with real packets.
 fn check(key: &str) -> Result<(), Failure> {
@@ -143,7 +146,7 @@ mod tests {
     use pathweave_units::Duration;
     use std::fmt::Debug;
 
-    /// A value other than the default for each setting that is honoured.
+    /// For each setting that is honoured, a value other than the default.
     const OTHERS: &[(&str, &str)] = &[
         ("mptcp", "false"),
         ("congestion", "lia"),

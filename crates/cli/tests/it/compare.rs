@@ -192,7 +192,7 @@ fn decoded(text: &str) -> Vec<u8> {
     bytes.collect()
 }
 
-/// The page holds a file and a command: saved and run elsewhere, they give the same runs, overrides included.
+/// The page holds a file and a command. Saved and run elsewhere, they give the same runs, overrides included.
 #[test]
 fn the_page_says_how_its_runs_are_made_again() {
     let folder = folder("again");

@@ -1,4 +1,4 @@
-//! What can be named, completions, manual, version.
+//! Lists of names, completions, manual pages and version.
 
 use crate::{folder, pathweave, stderr, stdout};
 

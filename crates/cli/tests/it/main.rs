@@ -1,4 +1,4 @@
-//! The built command, from outside.
+//! Tests of the built command from outside.
 
 mod compare;
 mod explain;

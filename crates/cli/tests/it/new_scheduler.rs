@@ -1,4 +1,4 @@
-//! `pathweave new-scheduler`. That what it writes builds and runs is checked by `cargo xtask new-scheduler`.
+//! `pathweave new-scheduler`. `cargo xtask new-scheduler` checks that its crate builds and runs.
 
 use crate::{folder, pathweave, stderr, stdout};
 use std::fs;
@@ -19,7 +19,7 @@ fn a_crate_is_written() {
     }
     assert!(read("Cargo.lock").contains("name = \"proptest\""));
 
-    // What the checkout has built is not built again.
+    // Packages that the checkout has built are not built again.
     let config = read(".cargo/config.toml");
     let target = fs::canonicalize(CHECKOUT).expect("it is there").join("target");
     assert!(config.contains(&format!("target-dir = {:?}", target.display().to_string())), "{config}");

@@ -1,4 +1,4 @@
-//! What commands write, and what they must not.
+//! Outputs of commands, and files that commands must not overwrite.
 
 use crate::{folder, pathweave, stderr, stdout};
 use std::fs;

@@ -1,4 +1,4 @@
-//! Commands with real packets. What needs root says so and does nothing without it.
+//! Commands with real packets. A test that needs root is skipped without it, and says so.
 
 use super::{folder, pathweave, stderr, stdout};
 

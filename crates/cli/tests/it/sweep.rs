@@ -139,7 +139,8 @@ fn mistakes_name_the_place_in_the_plan() {
     );
 }
 
-/// A window of 40 KB lets the slower path's data hold up the faster one's; the scenario's file is not called by its name.
+/// With a window of 40 KB, the slower path's data holds up the faster path's. The scenario's file does not have the
+/// scenario's name.
 #[test]
 fn one_seed_gives_no_green_banner_and_the_terminal_has_the_answer() {
     let folder = folder("sweep-one-seed");
@@ -230,9 +231,7 @@ fn reproductions_have_verdicts_figures_and_lines() {
     let experiments = folder.join("experiments/paper");
     fs::create_dir_all(&experiments).expect("the folder can be made");
     fs::write(experiments.join("fig1.toml"), PLAN).expect("the plan can be written");
-    let missing =
-        "## Not reproduced\n\n<!-- about the tables of this repository -->\n\nThe tables were made with commit `0`.\n";
-    fs::write(folder.join("experiments/missing.md"), missing).expect("the file can be written");
+    fs::write(folder.join("experiments/missing.md"), "## Not reproduced\n").expect("the file can be written");
     let reproduce = |what: &str| pathweave(&folder, &["reproduce", what, "--jsonl", "claims.jsonl", "--out", "out"]);
     let output = reproduce("paper/fig1");
     assert!(output.status.success(), "{}", stderr(&output));
@@ -247,7 +246,7 @@ fn reproductions_have_verdicts_figures_and_lines() {
     assert!(document.contains("![small](paper-fig1-1.svg)") && document.ends_with("## Not reproduced\n"), "{document}");
     let svg = read(folder.join("out/paper-fig1-1.svg"));
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("<circle"));
-    // A second time nothing is run, and a wrong name is told.
+    // A second time nothing is run, and a wrong name is an error.
     let again = fs::metadata(folder.join("out/paper/fig1/runs-1-of-1.jsonl")).and_then(|m| m.modified());
     assert!(reproduce("paper").status.success());
     assert_eq!(read(folder.join("out/reproduction.md")), document);
@@ -260,7 +259,8 @@ fn reproductions_have_verdicts_figures_and_lines() {
     assert!(stderr(&output).contains("did you mean `paper/fig1`? There are: paper/fig1"), "{}", stderr(&output));
 }
 
-/// Plain TCP, which the plan asks for, is neither a scheduler nor one of the single paths that all are scored against.
+/// The plan asks for plain TCP, which is then neither a scheduler nor one of the single paths that all schedulers are
+/// scored against.
 #[test]
 fn the_arena_scores_against_single_paths_and_has_plain_tcp_beside() {
     let folder = folder("arena");
@@ -277,7 +277,8 @@ fn the_arena_scores_against_single_paths_and_has_plain_tcp_beside() {
     assert!(best && text.contains("\nBeside plain TCP\n"), "{text}");
 }
 
-/// What a TCP flow keeps counts beside a flow on its own path: whoever leaves that path alone harms nobody there.
+/// A competing TCP flow is compared with a flow on its own path. A scheduler that leaves that path alone does no harm
+/// there.
 #[test]
 fn the_arena_compares_each_competitor_with_a_flow_on_its_own_path() {
     let folder = folder("arena-competitors");
@@ -310,12 +311,12 @@ fn the_arena_compares_each_competitor_with_a_flow_on_its_own_path() {
     let table = text.split("Competitors beside coupled controllers").nth(1).expect("a controller is coupled");
     let row = table.lines().find(|line| line.starts_with("single:path=0")).expect("it is in the table");
     let [_, controller, flows, mean, least] = row.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{row}") };
-    // The flow on its path has what it has, and the other one, which is alone, more than beside a flow.
+    // The flow beside the connection is unchanged, and the other one, which is alone, has more than beside a flow.
     assert_eq!((controller, flows, least), ("lia", "2", "1.000"), "{text}");
     assert!(mean.parse::<f64>().is_ok_and(|mean| mean > 1.05), "{text}");
 }
 
-/// Recordings are not part of the project, so that a plan that needs them is left out where they are not.
+/// Recordings are not part of the project, so a plan that needs them is left out if they are missing.
 #[test]
 fn the_arena_leaves_out_recordings_that_are_not_there() {
     let folder = folder("recordings");

@@ -76,7 +76,7 @@ impl Scores {
         geometric(points.into_iter().filter_map(|p| p.score))
     }
 
-    /// Whether both are of the same scheduler, whatever its parameters.
+    /// Whether both are scores of the same scheduler, with any parameters.
     pub(super) fn is_kind_of(&self, other: &Scores) -> bool {
         self.scheduler.split(':').next() == other.scheduler.split(':').next()
     }

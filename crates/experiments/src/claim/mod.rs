@@ -2,7 +2,7 @@
 
 mod region;
 
-use crate::plan::{Claim, Comparison, Over, Plan, Relation, Side, other_point};
+use crate::plan::{Claim, Comparison, Over, Plan, Relation, Sample, Side, other_point};
 use crate::results::Results;
 use crate::runs::Sweep;
 use pathweave_report::{Difference, quantile_of};
@@ -38,7 +38,7 @@ impl Verdict {
 
     /// Whether an ablation may tell why.
     pub fn wants_ablation(self) -> bool {
-        matches!(self, Verdict::Undecided | Verdict::Fails)
+        self != Verdict::Holds
     }
 
     fn of(atoms: &[Atom]) -> Self {
@@ -113,7 +113,7 @@ pub struct Atom {
     pub left: f64,
     /// The right side's mean, after its factor.
     pub right: f64,
-    /// Left minus right, seed by seed.
+    /// Left minus right, seed by seed or point by point.
     pub difference: Difference,
     /// What it says of the claim.
     pub found: Found,
@@ -166,7 +166,7 @@ pub fn verdicts<'a>(sweep: &'a Sweep, results: &Results) -> Result<Vec<Judged<'a
 /// If it is about no point, or its values are missing.
 pub fn judge<'a>(sweep: &'a Sweep, results: &Results, claim: &'a Claim) -> Result<Judged<'a>, String> {
     let mut atoms = Vec::new();
-    // By the values of the open parameters: how many comparisons hold, of how many.
+    // By the open scenario and the values of the open parameters: how many comparisons hold, of how many.
     let mut combinations: BTreeMap<Vec<usize>, (usize, usize)> = BTreeMap::new();
     for comparison in &claim.comparisons {
         for (open, atom) in atoms_of(sweep, results, comparison)? {
@@ -179,19 +179,21 @@ pub fn judge<'a>(sweep: &'a Sweep, results: &Results, claim: &'a Claim) -> Resul
     if atoms.is_empty() {
         return Err(format!("the claim {} is about no point of the plan, or its values are missing", claim.id));
     }
-    let open = sweep.plan.parameters.iter().any(|p| p.open).then(|| {
+    let plan = &sweep.plan;
+    let is_open = plan.parameters.iter().any(|p| p.open) || plan.scenarios.iter().any(|s| s.open);
+    let open = is_open.then(|| {
         let whole = combinations.values().filter(|(hold, all)| hold == all).count();
         (whole, combinations.len())
     });
     let verdict = Verdict::of(&atoms);
-    let region = (verdict == Verdict::Partly).then(|| region::of(&sweep.plan, &atoms)).flatten();
+    let region = (verdict == Verdict::Partly).then(|| region::of(plan, &atoms)).flatten();
     Ok(Judged { claim, verdict, atoms, region, open })
 }
 
-/// The values of the open parameters, and the points of both sides.
+/// The open scenario and the values of the open parameters, and the points of both sides.
 type Group = (Vec<usize>, Vec<(usize, usize)>);
 
-/// The comparison at each place that it is about, with the values of the open parameters there.
+/// The comparison at each place that it is about, with the open scenario and the values of the open parameters there.
 fn atoms_of(sweep: &Sweep, results: &Results, comparison: &Comparison) -> Result<Vec<(Vec<usize>, Atom)>, String> {
     let plan = &sweep.plan;
     let mut atoms = Vec::new();
@@ -204,7 +206,7 @@ fn atoms_of(sweep: &Sweep, results: &Results, comparison: &Comparison) -> Result
         for point in points {
             let side = |side| other_point(plan, point, side);
             if let (Some(left), Some(right)) = (side(&comparison.left), side(&comparison.right)) {
-                pairs.insert((open_values(plan, point), left, right));
+                pairs.insert((open_values(plan, scenario, point), left, right));
             }
         }
         let groups: Vec<Group> = match comparison.over {
@@ -226,9 +228,10 @@ fn atoms_of(sweep: &Sweep, results: &Results, comparison: &Comparison) -> Result
     Ok(atoms)
 }
 
-fn open_values(plan: &Plan, point: usize) -> Vec<usize> {
+fn open_values(plan: &Plan, scenario: usize, point: usize) -> Vec<usize> {
+    let own = plan.scenarios[scenario].open.then_some(scenario);
     let open = plan.points[point].iter().zip(&plan.parameters).filter(|(_, p)| p.open);
-    open.map(|(value, _)| *value).collect()
+    own.into_iter().chain(open.map(|(value, _)| *value)).collect()
 }
 
 fn atom(
@@ -238,14 +241,14 @@ fn atom(
     scenario: usize,
     points: &[(usize, usize)],
 ) -> Option<Atom> {
-    let left = values(results, &comparison.left, scenario, points.iter().map(|p| p.0), comparison.over)?;
-    let right = values(results, &comparison.right, scenario, points.iter().map(|p| p.1), comparison.over)?;
+    let left = values(results, &comparison.left, scenario, points.iter().map(|p| p.0), comparison)?;
+    let right = values(results, &comparison.right, scenario, points.iter().map(|p| p.1), comparison)?;
     let pairs: Vec<(f64, f64)> = match (left, right) {
-        (Values::Seeds(left), Values::Seeds(right)) => {
-            left.into_iter().filter_map(|(seed, l)| Some((l, *right.get(&seed)?))).collect()
+        (Values::Sample(left), Values::Sample(right)) => {
+            left.into_iter().filter_map(|(member, l)| Some((l, *right.get(&member)?))).collect()
         }
-        (Values::Seeds(left), Values::Constant(right)) => left.into_values().map(|l| (l, right)).collect(),
-        (Values::Constant(left), Values::Seeds(right)) => right.into_values().map(|r| (left, r)).collect(),
+        (Values::Sample(left), Values::Constant(right)) => left.into_values().map(|l| (l, right)).collect(),
+        (Values::Constant(left), Values::Sample(right)) => right.into_values().map(|r| (left, r)).collect(),
         (Values::Constant(_), Values::Constant(_)) => return None,
     };
     let pairs: Vec<(f64, f64)> = pairs.into_iter().map(|(l, r)| (l, r * comparison.factor)).collect();
@@ -264,7 +267,8 @@ fn atom(
 
 /// A side's values.
 enum Values {
-    Seeds(BTreeMap<u64, f64>),
+    /// By the sample's members: the seed, or the place of the point.
+    Sample(BTreeMap<u64, f64>),
     Constant(f64),
 }
 
@@ -273,19 +277,21 @@ fn values(
     side: &Side,
     scenario: usize,
     points: impl Iterator<Item = usize>,
-    over: Option<Over>,
+    comparison: &Comparison,
 ) -> Option<Values> {
     let Side::Measured { variant, metric, scenario: own, .. } = side else {
         let Side::Constant(number) = side else { return None };
         return Some(Values::Constant(*number));
     };
-    let mut by_seed: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for point in points {
+    let mut members: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (place, point) in (0..).zip(points) {
         for (seed, value) in results.by_seed(own.unwrap_or(scenario), point, *variant, metric) {
-            by_seed.entry(seed).or_default().push(value);
+            let member = if comparison.sample == Sample::Points { place } else { seed };
+            members.entry(member).or_default().push(value);
         }
     }
-    Some(Values::Seeds(by_seed.into_iter().map(|(seed, values)| (seed, together(&values, over))).collect()))
+    let together = |(member, values): (u64, Vec<f64>)| (member, together(&values, comparison.over));
+    Some(Values::Sample(members.into_iter().map(together).collect()))
 }
 
 fn together(values: &[f64], over: Option<Over>) -> f64 {

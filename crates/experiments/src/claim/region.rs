@@ -93,9 +93,10 @@ pub(super) fn of(plan: &Plan, atoms: &[Atom]) -> Option<String> {
         Division::of("comparison", atoms, comparison),
     ];
     for (i, parameter) in plan.parameters.iter().enumerate() {
+        let labels = plan.axis(i);
         divisions.push(Division::of(&parameter.name, atoms, |a| {
             let value = a.values[i]?;
-            Some((value, parameter.values[value].clone()))
+            Some((value, labels[value].clone()))
         }));
     }
     let short = divisions.into_iter().flatten().filter(|d| d.items().len() <= MOST_ITEMS);

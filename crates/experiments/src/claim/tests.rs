@@ -9,7 +9,11 @@ use pathweave_lab::results::Status;
 
 /// A plan with two schedulers, three buffers and a value that is left open, and this comparison.
 fn sweep(comparison: &str) -> Sweep {
-    let text = format!(
+    testing::sweep(&plan(comparison))
+}
+
+fn plan(comparison: &str) -> String {
+    format!(
         r#"
 format = 1
 name = "made-up"
@@ -35,8 +39,7 @@ left = "minrtt"
 right = "blest"
 {comparison}
 "#
-    );
-    testing::sweep(&text)
+    )
 }
 
 /// The verdict where a run has the goodput that `goodput` says for scheduler, buffer, send buffer and seed.
@@ -49,17 +52,20 @@ fn verdict(
 
 /// What `tell` says of the judged claim.
 fn judge<T>(comparison: &str, goodput: impl Fn(&str, f64, &str, f64) -> f64, tell: impl Fn(&Judged<'_>) -> T) -> T {
-    let sweep = sweep(comparison);
+    judge_in(&sweep(comparison), goodput, tell)
+}
+
+fn judge_in<T>(sweep: &Sweep, goodput: impl Fn(&str, f64, &str, f64) -> f64, tell: impl Fn(&Judged<'_>) -> T) -> T {
     let record = |run: usize| {
         let (cell, seed) = sweep.run(run);
         let values = sweep.plan.values(cell.point);
         let buffer = values[0].parse().expect("a buffer is a number");
         let value = goodput(&sweep.variants[cell.variant].name, buffer, values[1], seed as f64);
-        testing::record(&sweep, run, Status::Completed, value)
+        testing::record(sweep, run, Status::Completed, value)
     };
     let records: Vec<Record> = (0..sweep.len()).map(record).collect();
-    let results = Results::new(&sweep, &records);
-    let judged = verdicts(&sweep, &results).expect("the claim has values");
+    let results = Results::new(sweep, &records);
+    let judged = verdicts(sweep, &results).expect("the claim has values");
     tell(&judged[0])
 }
 
@@ -92,6 +98,42 @@ fn open_values_are_decided_by_themselves() {
 }
 
 #[test]
+fn an_open_scenario_is_decided_by_itself() {
+    let text = r#"
+format = 1
+name = "made-up"
+schedulers = ["minrtt", "blest"]
+baselines = false
+seeds = 3
+[[scenario]]
+name = "first"
+from = "cp-asymmetric"
+open = true
+[[scenario]]
+name = "second"
+from = "cp-asymmetric"
+open = true
+[[claim]]
+id = "c"
+says = "c"
+source = "here"
+[[claim.compare]]
+left = "minrtt"
+is = "<"
+right = "blest"
+"#;
+    let sweep = testing::sweep(text);
+    let record = |run: usize| {
+        let cell = sweep.run(run).0;
+        let below = cell.scenario == 0 && cell.variant == 0;
+        testing::record(&sweep, run, Status::Completed, if below { 4.0 } else { 5.0 })
+    };
+    let records: Vec<Record> = (0..sweep.len()).map(record).collect();
+    let judged = verdicts(&sweep, &Results::new(&sweep, &records)).expect("the claim has values");
+    assert_eq!((judged[0].verdict, judged[0].open), (Verdict::Partly, Some((1, 2))));
+}
+
+#[test]
 fn places_and_margins() {
     let goodput = |scheduler: &str, buffer: f64, _: &str, _: f64| match scheduler {
         "minrtt" if buffer < 100.0 => 4.0,
@@ -117,6 +159,26 @@ fn all_points_together() {
     assert_eq!(verdict("is = \">\"\nover = \"share below 4.5\"", goodput), (Verdict::Holds, 2, Some((2, 2))));
     assert_eq!(verdict("is = \"=\"\nover = \"median\"", goodput).0, Verdict::Holds);
     assert_eq!(verdict("is = \"<\"\nover = \"least\"", goodput).0, Verdict::Holds);
+}
+
+#[test]
+fn the_points_can_be_the_sample() {
+    // minrtt is lower at two of three buffers, with every seed.
+    let goodput = |scheduler: &str, buffer: f64, _: &str, _: f64| match scheduler {
+        "minrtt" if buffer < 400.0 => 4.0,
+        _ => 5.0,
+    };
+    let over = |over: &str, sample: &str| format!("is = \"<\"\nover = \"{over}\"\nsample = \"{sample}\"");
+    let ends = |judged: &Judged<'_>| (judged.verdict, judged.atoms[0].left, judged.atoms[0].difference.bounds());
+    // With the seeds as the sample all differences are the same. The points' are -1, -1 and 0: the t quantile with two degrees of
+    // freedom is 4.303, so the half width is 4.303 · 0.5774 / √3 = 1.434.
+    assert_eq!(judge(&over("mean", "seeds"), goodput, ends).0, Verdict::Holds);
+    let (verdict, left, bounds) = judge(&over("mean", "points"), goodput, ends);
+    let (low, high) = bounds.expect("there are three points");
+    assert_eq!((verdict, left), (Verdict::Undecided, 13.0 / 3.0));
+    assert!((low + 2.0 / 3.0 + 1.434).abs() < 1e-3 && (high + 2.0 / 3.0 - 1.434).abs() < 1e-3, "{low} to {high}");
+    let share = "is = \">\"\nover = \"share below 4.5\"\nsample = \"points\"";
+    assert_eq!(judge(share, goodput, |judged| judged.atoms[0].left), 2.0 / 3.0);
 }
 
 /// The three ways in which a comparison does not support a claim, each at one buffer.
@@ -162,4 +224,14 @@ fn a_claim_that_holds_partly_says_where() {
         if scheduler == "minrtt" && is { 4.0 } else { 5.0 }
     };
     assert_eq!(judge("is = \"<\"", corner, region).as_deref(), Some("by buffer: 40 and 100 1 of 2, 400 never"));
+}
+
+#[test]
+fn where_a_claim_holds_is_said_without_braces() {
+    let by_send = |scheduler: &str, _: f64, send: &str, _: f64| {
+        if scheduler == "minrtt" && send == "{buffer}KB" { 4.0 } else { 5.0 }
+    };
+    let text = plan("is = \"<\"").replace("\"2MB\"", "\"{buffer}KB\"");
+    let region = judge_in(&testing::sweep(&text), by_send, |judged| judged.region.clone());
+    assert_eq!(region.as_deref(), Some("by send: 1MB never, as buffer always"));
 }

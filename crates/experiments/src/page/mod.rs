@@ -1,23 +1,24 @@
-//! The page of a sweep: where several paths are worse than one, which scheduler wins where, which buffer is needed, figures and claims.
+//! The page of a sweep: where several paths are worse than one, which scheduler wins where, which buffer is needed, and
+//! the plan's figures and claims.
 
 mod needed;
 
 use crate::answer::{Answer, Case, Tone, multipath};
 use crate::claim::Judged;
-use crate::metric;
 use crate::plot::forms::{Axes, Cell, map};
 use crate::plot::{self, Drawn, HEIGHT, WIDTH};
 use crate::reproduction::{counts, words};
 use crate::results::Results;
 use crate::runs::{self, Sweep};
 use core::fmt::Write as _;
+use pathweave_lab::metric;
 use pathweave_report::{figure_page, html, short};
 
-/// The most maps of one kind; more would not be looked at.
+/// Most maps of one kind on a page.
 const MOST_MAPS: usize = 24;
-/// The last columns of the table, where they are known.
+/// The last columns of the table, if the bound is known.
 const BOUND: [&str; 2] = ["bound_mbps", "bound_share"];
-/// The most rows of the table.
+/// Most rows of the table.
 const MOST_ROWS: usize = 400;
 
 /// The page as one HTML file that needs nothing from outside. Equal runs give equal bytes.
@@ -55,7 +56,7 @@ pub fn page(sweep: &Sweep, results: &Results, judged: &[Judged<'_>], version: &s
     figure_page(&format!("{} – Pathweave", plan.name), &out, version)
 }
 
-/// Whether several paths are worse than one, and before that what is missing of the runs.
+/// Writes the notices about missing runs, then the answer to whether several paths are worse than one.
 fn banners(out: &mut String, sweep: &Sweep, results: &Results) {
     let Some(answer) = Answer::of(sweep, results) else { return };
     let mut banner = |class: &str, first: &str, more: &[String]| {
@@ -103,7 +104,7 @@ fn claims(out: &mut String, judged: &[Judged<'_>]) {
     out.push_str("</tbody></table></div></div>\n");
 }
 
-/// A plan's own figure.
+/// Writes one of the plan's own figures.
 fn drawn(out: &mut String, drawn: &Drawn) {
     if drawn.panels.is_empty() {
         return;
@@ -140,15 +141,15 @@ fn svg(out: &mut String, caption: &str, label: &str, body: &str, height: f64, va
     );
 }
 
-/// What maps are over: two parameters, or one.
+/// The parameters on the axes of a map: two, or one.
 struct Plane {
     x: usize,
     y: Option<usize>,
-    /// The points of each map, and what is the same at all of them.
+    /// The points of each map, and the parameter values that all of them share.
     maps: Vec<(Vec<usize>, String)>,
 }
 
-/// The first two parameters with several values, if the points are a grid of them.
+/// The plane of the first two parameters with several values, if the points form a grid of them.
 fn plane(sweep: &Sweep) -> Option<Plane> {
     let plan = &sweep.plan;
     let varied: Vec<usize> = (0..plan.parameters.len()).filter(|p| plan.parameters[*p].values.len() > 1).collect();
@@ -283,7 +284,7 @@ fn winner_cell(sweep: &Sweep, results: &Results, scenario: usize, point: usize) 
     })
 }
 
-/// All numbers, if they are not too many.
+/// Writes the table of all numbers, if it has at most [`MOST_ROWS`] rows.
 fn table(out: &mut String, sweep: &Sweep, results: &Results) {
     let plan = &sweep.plan;
     if sweep.cells.len() > MOST_ROWS {

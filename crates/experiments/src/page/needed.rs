@@ -1,4 +1,4 @@
-//! The buffer that is needed for a wanted benefit: read off a parameter that sets the receive buffer.
+//! The buffer that is needed for a wanted benefit, found among the values of a parameter that sets the receive buffer.
 
 use crate::answer::multipath;
 use crate::results::Results;
@@ -9,10 +9,10 @@ use pathweave_report::html;
 /// The wanted benefits.
 const WANTED: [f64; 4] = [0.0, 0.25, 0.5, 0.9];
 
-/// Values of the other parameters, and the points with them, each with the buffer's place among its values.
+/// Values of the other parameters, and the points with these values, each with the index of its buffer.
 type Group = (Vec<usize>, Vec<(usize, usize)>);
 
-/// The card; empty where no parameter sets the receive buffer.
+/// The card; empty if no parameter sets the receive buffer.
 pub(super) fn card(sweep: &Sweep, results: &Results) -> String {
     let plan = &sweep.plan;
     let sets = |key: &str| key.split('.').next_back() == Some("receive_buffer");

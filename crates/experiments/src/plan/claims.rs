@@ -1,7 +1,7 @@
 //! Figures and claims of a plan.
 
-use super::read::{Read, Result};
-use super::{Claim, Comparison, Condition, Figure, Form, Over, Plan, Relation, Side};
+use super::reader::{Read, Result};
+use super::{Claim, Comparison, Condition, Figure, Form, Over, Plan, Printed, Relation, Sample, Side};
 use pathweave_lab::scenario::{Data, Entry, Value};
 
 const FORMS: &[(&str, Form)] =
@@ -31,7 +31,9 @@ const COMPARE: &[&str] = &[
     "left_at",
     "right_at",
     "over",
+    "sample",
 ];
+const SAMPLES: &[(&str, Sample)] = &[("seeds", Sample::Seeds), ("points", Sample::Points)];
 
 /// `[[figure]]`.
 pub(super) fn figures(read: &Read<'_>, top: &[Entry], plan: &Plan) -> Result<Vec<Figure>> {
@@ -102,6 +104,36 @@ pub(super) fn claims(read: &Read<'_>, top: &[Entry], plan: &Plan) -> Result<Vec<
     Ok(all)
 }
 
+/// `[[printed]]`.
+pub(super) fn printed(read: &Read<'_>, top: &[Entry], plan: &Plan) -> Result<Vec<Printed>> {
+    let mut all = Vec::new();
+    for (value, table) in read.reader.tables(top, "printed")? {
+        read.reader.check_keys(table, &["variant", "metric", "value", "source", "where", "calibrates"])?;
+        let missing = |key: &str, what: &str| read.reader.missing(value.place, key, what);
+        let named = read.find(table, "variant").ok_or_else(|| missing("variant", "a variant's name"))?;
+        let name = read.reader.text("variant", &named.value)?;
+        all.push(Printed {
+            variant: variant(read, plan, "variant", &name, &named.value)?,
+            metric: metric(read, table, "metric")?.unwrap_or_else(|| "goodput_mbps".into()),
+            value: read.number(table, "value")?.ok_or_else(|| missing("value", "the source's number"))?,
+            source: read.text(table, "source")?.ok_or_else(|| missing("source", "where the number is"))?,
+            only: conditions(read, plan, table)?,
+            calibrates: read.truth(table, "calibrates")?.unwrap_or(false),
+        });
+    }
+    Ok(all)
+}
+
+/// `where`: conditions on the points.
+fn conditions(read: &Read<'_>, plan: &Plan, table: &[Entry]) -> Result<Vec<(usize, Condition)>> {
+    let mut only = Vec::new();
+    for entry in read.reader.table(table, "where")?.unwrap_or(&[]) {
+        let index = parameter(read, plan, "where", &entry.key, &entry.value)?;
+        only.push((index, condition(read, plan, index, entry)?));
+    }
+    Ok(only)
+}
+
 fn comparison(read: &Read<'_>, plan: &Plan, value: &Value, table: &[Entry]) -> Result<Comparison> {
     read.reader.check_keys(table, COMPARE)?;
     let metric_of_both = metric(read, table, "metric")?.unwrap_or_else(|| "goodput_mbps".into());
@@ -109,11 +141,7 @@ fn comparison(read: &Read<'_>, plan: &Plan, value: &Value, table: &[Entry]) -> R
     let left = side(read, plan, value, table, ("left", "left_scenario", "left_at"), &metric_of_both)?;
     let metric_of_right = right_metric.unwrap_or(metric_of_both);
     let right = side(read, plan, value, table, ("right", "right_scenario", "right_at"), &metric_of_right)?;
-    let mut only = Vec::new();
-    for entry in read.reader.table(table, "where")?.unwrap_or(&[]) {
-        let index = parameter(read, plan, "where", &entry.key, &entry.value)?;
-        only.push((index, condition(read, plan, index, entry)?));
-    }
+    let only = conditions(read, plan, table)?;
     let about = |point: usize| {
         let values = plan.values(point);
         only.iter().all(|(parameter, condition): &(usize, Condition)| condition.holds(values[*parameter]))
@@ -126,6 +154,12 @@ fn comparison(read: &Read<'_>, plan: &Plan, value: &Value, table: &[Entry]) -> R
     for (name, value) in read.list(table, "scenarios")? {
         scenarios.push(scenario(read, plan, "scenarios", &name, value)?);
     }
+    let over = over(read, table)?;
+    let sample = read.choice(table, "sample", SAMPLES)?.unwrap_or(Sample::Seeds);
+    let each_point_counts = matches!(over, Some(Over::Mean | Over::ShareBelow(_) | Over::ShareAbove(_)));
+    if let (Sample::Points, Some(entry), false) = (sample, read.find(table, "sample"), each_point_counts) {
+        return Err(read.reader.wrong("sample", &entry.value, "seeds, or points where over is mean or a share"));
+    }
     let words: Vec<&str> = RELATIONS.iter().map(|(word, _)| *word).collect();
     let relation = read.choice(table, "is", RELATIONS)?;
     Ok(Comparison {
@@ -137,7 +171,8 @@ fn comparison(read: &Read<'_>, plan: &Plan, value: &Value, table: &[Entry]) -> R
         because: read.text(table, "because")?.unwrap_or_default(),
         only,
         scenarios,
-        over: over(read, table)?,
+        over,
+        sample,
     })
 }
 

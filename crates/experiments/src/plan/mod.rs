@@ -6,6 +6,7 @@
 mod claims;
 mod points;
 mod read;
+mod reader;
 
 use pathweave_lab::scenario::{Document, Place, ScenarioError};
 
@@ -30,6 +31,8 @@ pub struct PlanScenario {
     pub from: String,
     /// The settings that the plan changes in it.
     pub set: Vec<Override>,
+    /// Whether the source leaves open which of such scenarios it had. Then a claim is decided for each of them separately.
+    pub open: bool,
     /// The place in the plan.
     pub place: Place,
 }
@@ -145,6 +148,15 @@ pub enum Over {
     ShareAbove(f64),
 }
 
+/// The sample whose differences decide a comparison over all points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    /// The seeds: all points together give a value for each seed.
+    Seeds,
+    /// The points: all seeds together give a value for each point.
+    Points,
+}
+
 /// One side of a comparison.
 #[derive(Clone, Debug)]
 pub enum Side {
@@ -211,6 +223,8 @@ pub struct Comparison {
     pub scenarios: Vec<usize>,
     /// How all points together give one value; `None` if the comparison is made at each point.
     pub over: Option<Over>,
+    /// The sample of a comparison over all points.
+    pub sample: Sample,
 }
 
 impl Comparison {
@@ -237,13 +251,38 @@ pub(crate) fn other_point(plan: &Plan, point: usize, side: &Side) -> Option<usiz
     plan.points.iter().position(|p| *p == values)
 }
 
-/// An ablation: a change of settings that is tried if a claim fails.
+/// An ablation: a change of settings that is tried if a claim does not hold everywhere.
 #[derive(Clone, Debug)]
 pub struct Ablation {
     /// A name for people.
     pub name: String,
     /// The settings that it changes, in every scenario and at every point.
     pub set: Vec<Override>,
+}
+
+/// A number that the source prints.
+#[derive(Clone, Debug)]
+pub struct Printed {
+    /// The index of the variant that it is of.
+    pub variant: usize,
+    /// The metric's name.
+    pub metric: String,
+    /// The number.
+    pub value: f64,
+    /// The place in the source.
+    pub source: String,
+    /// The conditions on the points: parameters (by index) with conditions.
+    pub only: Vec<(usize, Condition)>,
+    /// Whether the variant is the baseline, so that the number says how near the networks are to the source's.
+    pub calibrates: bool,
+}
+
+impl Printed {
+    /// Whether the number is of this point.
+    pub(crate) fn is_of(&self, plan: &Plan, point: usize) -> bool {
+        let values = plan.values(point);
+        self.only.iter().all(|(parameter, condition)| condition.holds(values[*parameter]))
+    }
 }
 
 /// A sentence that the runs are to decide.
@@ -298,6 +337,8 @@ pub struct Plan {
     pub figures: Vec<Figure>,
     /// The claims.
     pub claims: Vec<Claim>,
+    /// The numbers that the source prints.
+    pub printed: Vec<Printed>,
     /// The plan's own ablations, which are tried before those for all plans.
     pub ablations: Vec<Ablation>,
     /// The ablation that is being tried.

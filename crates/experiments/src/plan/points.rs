@@ -1,7 +1,7 @@
 //! Reads points from a file of comma-separated values. Its first line names the parameters, each further line is a
 //! point.
 
-use super::read::{Read, Result};
+use super::reader::{Read, Result};
 use super::{Parameter, PlanFiles};
 use pathweave_lab::scenario::{Problem, ScenarioError, Value};
 

@@ -1,21 +1,21 @@
-//! The frame of a panel: where values are, ticks, grid and titles.
+//! The frame of a panel: scales, ticks, grid and titles.
 
 use super::{HEIGHT, WIDTH, escaped};
 use core::fmt::Write as _;
 
-/// Where values are along one axis.
+/// The positions of values along an axis.
 #[derive(Clone, Debug)]
 pub(super) enum Scale {
-    /// From the first to the second number.
+    /// Linear from the first to the second number.
     Linear(f64, f64),
-    /// The same, by ratios.
+    /// Logarithmic from the first to the second number.
     Log(f64, f64),
-    /// One place for each name.
+    /// One position for each name.
     Names(Vec<String>),
 }
 
 impl Scale {
-    /// A scale for all of `values` that begins at zero, or below it.
+    /// A scale for all of `values`. It begins at zero, or at the smallest value if that is negative.
     pub(super) fn of(values: &[f64]) -> Self {
         let low = values.iter().copied().fold(0.0, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
@@ -35,7 +35,7 @@ impl Scale {
         if log && low > 0.0 { Scale::Log(low, high) } else { Scale::Linear(low, high) }
     }
 
-    /// Between 0 and 1.
+    /// Position of a value, between 0 and 1.
     pub(super) fn place(&self, value: f64) -> f64 {
         match self {
             Scale::Linear(low, high) => (value - low) / (high - low),
@@ -44,7 +44,7 @@ impl Scale {
         }
     }
 
-    /// Places and words of the ticks.
+    /// Positions and labels of the ticks.
     fn ticks(&self, parameter: Option<&[&str]>) -> Vec<(f64, String)> {
         match (self, parameter) {
             (Scale::Names(names), _) => {
@@ -72,14 +72,14 @@ impl Scale {
     }
 }
 
-/// A step of 1, 2 or 5 times a power of ten, for about five ticks.
+/// A step of 1, 2 or 5 times a power of ten that gives about five ticks.
 fn step(range: f64) -> f64 {
     let raw = range / 5.0;
     let power = libm::pow(10.0, libm::floor(libm::log10(raw)));
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= raw * 0.999).unwrap_or(raw)
 }
 
-/// Without the last digits of a binary fraction.
+/// A number without the rounding error of its binary fraction.
 fn number(x: f64) -> String {
     let x = libm::round(x * 1e6) / 1e6;
     if x == 0.0 { "0".into() } else { x.to_string() }
@@ -106,7 +106,7 @@ impl Frame {
         HEIGHT - Self::BOTTOM - (HEIGHT - Self::TOP - Self::BOTTOM) * self.y.place(value)
     }
 
-    /// The width of one name's place.
+    /// Width of the position of one name.
     pub(super) fn slot(&self) -> f64 {
         match &self.x {
             Scale::Names(names) => (WIDTH - Self::LEFT - Self::RIGHT) / names.len().max(1) as f64,
@@ -114,7 +114,7 @@ impl Frame {
         }
     }
 
-    /// Grid, ticks and titles; `values` are those of the parameter on the horizontal axis.
+    /// Draws grid, ticks and titles. `values` are those of the parameter on the horizontal axis.
     pub(super) fn draw(&self, x_title: &str, y_title: &str, values: Option<&[&str]>) -> String {
         let (right, bottom) = (WIDTH - Self::RIGHT, HEIGHT - Self::BOTTOM);
         let mut out = String::new();

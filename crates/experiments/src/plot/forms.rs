@@ -1,4 +1,4 @@
-//! What a panel shows: lines, bars, boxes, distributions, and maps over two parameters.
+//! The content of a panel: lines, bars, boxes, distributions, and maps over two parameters.
 
 use super::axis::{Frame, Scale};
 use super::{WIDTH, axis_title, class, escaped};
@@ -8,18 +8,18 @@ use crate::runs::Sweep;
 use core::fmt::Write as _;
 use pathweave_report::{quantile_of, short};
 
-/// What a panel shows.
+/// The content of a panel.
 pub(super) struct Of<'a> {
     pub(super) sweep: &'a Sweep,
     pub(super) results: &'a Results,
     pub(super) figure: &'a Figure,
     pub(super) scenario: usize,
     pub(super) points: &'a [usize],
-    /// Indices, in the order of the colours.
+    /// Indices of the variants, in the order of the colours.
     pub(super) variants: &'a [usize],
 }
 
-/// A value at a place on the horizontal axis, with its interval.
+/// A value with its interval, at a position on the horizontal axis.
 struct Dot {
     x: f64,
     mean: f64,
@@ -28,7 +28,7 @@ struct Dot {
     at: String,
 }
 
-/// The panel's elements and the number of its values; `None` if there is none.
+/// The panel's SVG elements and the number of its values; `None` if it has no values.
 pub(super) fn panel(of: &Of<'_>) -> Option<(String, usize)> {
     match of.figure.form {
         Form::Lines | Form::Bars => over_parameter(of),
@@ -42,7 +42,7 @@ impl Of<'_> {
         &self.sweep.variants[variant].name
     }
 
-    /// The metric of each point and seed; the mean over the seeds where there are several points.
+    /// The metric at each point with each seed. With several points, their means over the seeds.
     fn values(&self, variant: usize) -> Vec<f64> {
         let metric = &self.figure.metric;
         if let [point] = self.points {
@@ -53,7 +53,7 @@ impl Of<'_> {
         self.points.iter().filter_map(mean).collect()
     }
 
-    /// The largest bound of all variants that are drawn: that of several paths where there are any.
+    /// The largest bound of all variants drawn. It is the bound of several paths if one of the variants uses several.
     fn bound(&self, values: &[&str], scale: &Scale) -> Vec<Dot> {
         let mut largest: Vec<Dot> = Vec::new();
         for dot in self.variants.iter().flat_map(|v| self.dots(*v, "bound_mbps", values, scale)) {
@@ -67,17 +67,37 @@ impl Of<'_> {
         largest
     }
 
+    /// The numbers that the source prints for a variant.
+    fn printed(&self, variant: usize, values: &[&str], scale: &Scale) -> Vec<Dot> {
+        let plan = &self.sweep.plan;
+        let of = |point: usize| {
+            let own = plan.printed.iter().filter(move |p| p.variant == variant && p.is_of(plan, point));
+            own.filter(|p| p.metric == self.figure.metric).map(|p| p.value)
+        };
+        let dot = |(point, mean): (usize, f64)| {
+            let (at, x) = self.place(point, values, scale);
+            Dot { x, mean, low: mean, high: mean, at }
+        };
+        self.points.iter().flat_map(|p| of(*p).map(|value| (*p, value))).map(dot).collect()
+    }
+
+    /// A point's value on the horizontal axis, and where that is.
+    fn place(&self, point: usize, values: &[&str], scale: &Scale) -> (String, f64) {
+        let at = self.figure.x.map_or("", |x| self.sweep.plan.values(point)[x]);
+        let x = match scale {
+            Scale::Names(_) => values.iter().position(|v| *v == at).unwrap_or(0) as f64,
+            _ => at.parse().unwrap_or(0.0),
+        };
+        (at.to_owned(), x)
+    }
+
     fn dots(&self, variant: usize, metric: &str, values: &[&str], scale: &Scale) -> Vec<Dot> {
         let mut dots = Vec::new();
         for point in self.points {
-            let at = self.figure.x.map_or("", |x| self.sweep.plan.values(*point)[x]);
             let Some(e) = self.results.estimate(self.scenario, *point, variant, metric) else { continue };
-            let x = match scale {
-                Scale::Names(_) => values.iter().position(|v| *v == at).unwrap_or(0) as f64,
-                _ => at.parse().unwrap_or(0.0),
-            };
+            let (at, x) = self.place(*point, values, scale);
             let (low, high) = e.interval.unwrap_or((e.mean, e.mean));
-            dots.push(Dot { x, mean: e.mean, low, high, at: at.to_owned() });
+            dots.push(Dot { x, mean: e.mean, low, high, at });
         }
         dots.sort_by(|a, b| a.x.total_cmp(&b.x));
         dots
@@ -97,8 +117,12 @@ fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
     };
     let series: Vec<Vec<Dot>> = of.variants.iter().map(|v| of.dots(*v, &figure.metric, &values, &x)).collect();
     let bound = if figure.bound { of.bound(&values, &x) } else { Vec::new() };
-    let all: Vec<f64> = series.iter().chain([&bound]).flatten().map(|d| d.mean).collect();
-    if all.is_empty() {
+    let printed: Vec<Vec<Dot>> = match bars {
+        true => of.variants.iter().map(|v| of.printed(*v, &values, &x)).collect(),
+        false => Vec::new(),
+    };
+    let all: Vec<f64> = series.iter().chain([&bound]).chain(&printed).flatten().map(|d| d.mean).collect();
+    if series.iter().all(Vec::is_empty) {
         return None;
     }
     let frame = Frame { x, y: Scale::of(&all) };
@@ -126,7 +150,26 @@ fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
             draw_line(&mut out, &frame, dots, i, &name);
         }
     }
+    for (i, dots) in printed.iter().enumerate() {
+        draw_printed(&mut out, &frame, dots, (i, series.len()), &escaped(of.name(of.variants[i])));
+    }
     Some((out, all.len()))
+}
+
+/// A line across the bar of each value that the source prints.
+fn draw_printed(out: &mut String, frame: &Frame, dots: &[Dot], (i, count): (usize, usize), name: &str) {
+    let width = frame.slot() * 0.8 / count as f64;
+    for d in dots {
+        let left = frame.x(d.x) + width * (i as f64 - count as f64 / 2.0) - 1.0;
+        let _ = writeln!(
+            out,
+            "<path class=\"line printed\" d=\"M{left:.1} {:.1}h{:.1}\"><title>{name}, {}, in the source: {}</title></path>",
+            frame.y(d.mean),
+            width + 1.0,
+            escaped(&d.at),
+            short(d.mean)
+        );
+    }
 }
 
 fn path(frame: &Frame, dots: &[Dot]) -> String {
@@ -177,7 +220,7 @@ fn draw_bars(out: &mut String, frame: &Frame, dots: &[Dot], (i, count): (usize, 
     }
 }
 
-/// An interval's end, within the panel.
+/// The vertical position of an interval's end, limited to the panel.
 fn clamped(frame: &Frame, value: f64) -> f64 {
     let Scale::Linear(low, high) = frame.y else { return frame.y(value) };
     frame.y(value.clamp(low, high))
@@ -256,26 +299,27 @@ const BOTTOM: f64 = 42.0;
 /// A cell of a map.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Its colour, as classes.
+    /// CSS classes for the cell's colour.
     pub class: String,
-    /// What stands in it, where it has room.
+    /// Text in the cell, shown if there is room.
     pub text: String,
-    /// What a pointer shows.
+    /// Text of the cell's tooltip.
     pub tip: String,
-    /// It gets an edge.
+    /// Whether the cell has an edge.
     pub marked: bool,
 }
 
 /// The axes of a map: a title and values.
 #[derive(Clone, Copy, Debug)]
 pub struct Axes<'a> {
-    /// To the right.
+    /// The horizontal axis.
     pub x: (&'a str, &'a [String]),
-    /// Upwards; a single empty value where there is one parameter only.
+    /// The vertical axis, upwards. It has a single empty value if there is only one parameter.
     pub y: (&'a str, &'a [String]),
 }
 
-/// The elements of a map, and its height. `cells` are by row, from below, then by column; nothing where there is no value.
+/// The SVG elements of a map, and its height. `cells` are by row, from below, then by column; `None` if there is no
+/// value.
 pub fn map(axes: &Axes<'_>, cells: &[Vec<Option<Cell>>]) -> (String, f64) {
     let (columns, rows) = (axes.x.1.len().max(1), axes.y.1.len().max(1));
     let width = (WIDTH - LEFT - 6.0) / columns as f64;
@@ -325,7 +369,7 @@ pub fn map(axes: &Axes<'_>, cells: &[Vec<Option<Cell>>]) -> (String, f64) {
             out.push('\n');
         }
     }
-    // As many of the values below as have room.
+    // As many of the values as there is room for below the axis.
     let longest = axes.x.1.iter().map(|v| cut(v, 8).chars().count()).max().unwrap_or(1);
     let every = ((7.5 * longest as f64 + 6.0) / width) as usize + 1;
     for (c, value) in axes.x.1.iter().enumerate().step_by(every) {
@@ -351,10 +395,53 @@ pub fn map(axes: &Axes<'_>, cells: &[Vec<Option<Cell>>]) -> (String, f64) {
     (out, height + BOTTOM)
 }
 
-/// At most this many letters.
+/// Shortens a text to `most` letters.
 fn cut(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text.chars().take(most - 1).chain(['…']).collect(),
         false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plot;
+    use crate::record::Record;
+    use crate::results::Results;
+    use crate::testing;
+    use pathweave_lab::results::Status;
+
+    const PLAN: &str = r#"
+format = 1
+name = "made-up"
+scenarios = ["cp-asymmetric"]
+schedulers = ["minrtt", "blest"]
+baselines = false
+seeds = 2
+[[parameter]]
+name = "buffer"
+values = [40, 100]
+set = { "connection.receive_buffer" = "{}KB" }
+[[printed]]
+variant = "blest"
+value = 6
+source = "Table 1"
+where = { buffer = 100 }
+[[figure]]
+title = "goodput"
+form = "bars"
+x = "buffer"
+"#;
+
+    #[test]
+    fn what_the_source_prints_is_drawn_beside_ours() {
+        let sweep = testing::sweep(PLAN);
+        let record = |run: usize| testing::record(&sweep, run, Status::Completed, 5.0);
+        let records: Vec<Record> = (0..sweep.len()).map(record).collect();
+        let drawn = plot::draw(&sweep, &Results::new(&sweep, &records), &sweep.plan.figures[0]);
+        let svg = plot::svg(&drawn).expect("it has values");
+        assert_eq!(svg.matches("<title>blest, 100, in the source: 6.00</title>").count(), 1, "{svg}");
+        assert_eq!(svg.matches(", in the source: ").count(), 1, "only where it is printed");
+        assert!(svg.contains(">in the source</text>"), "the legend names it");
     }
 }

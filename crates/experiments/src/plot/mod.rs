@@ -1,48 +1,48 @@
-//! Figures as SVG: a panel for each scenario and each value of the parameters that are not on the axis.
+//! Figures as SVG: a panel for each scenario and for each value of the parameters that are not on the axis.
 //!
-//! A panel has no colours of its own but classes, so that a page can show it light and dark; [`svg`] puts the panels of a figure
-//! together to one picture, with colours on white.
+//! A panel has CSS classes instead of colours, so that a page can show it light or dark. [`svg`] combines the panels of
+//! a figure into one picture with colours on white.
 
 mod axis;
 pub mod forms;
 
-use crate::metric;
 use crate::plan::{Figure, Form};
 use crate::results::Results;
 use crate::runs::Sweep;
 use axis::Frame;
 use core::fmt::Write as _;
+use pathweave_lab::metric;
 
 /// Width of a panel.
 pub const WIDTH: f64 = 380.0;
 /// Height of a panel.
 pub const HEIGHT: f64 = 270.0;
-/// So many colours there are; further variants begin again, with dashes.
+/// Number of colours. Further variants use the same colours again, with dashes.
 pub(crate) const COLOURS: usize = 8;
-/// The most panels of a figure.
+/// Most panels of a figure.
 const MOST: usize = 12;
-/// The colours on white.
+/// The colours of a picture on white.
 const INK: [&str; COLOURS] = ["#0064a8", "#c8452f", "#0b7a50", "#8430b8", "#b27600", "#2b8a9e", "#a3326f", "#5c6672"];
 
 /// A panel.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// What it is of; empty where there is one only.
+    /// The panel's scenario and parameter values; empty if the figure has only one panel.
     pub title: String,
-    /// The elements of an SVG of [`WIDTH`] by [`HEIGHT`].
+    /// SVG elements in an area of [`WIDTH`] by [`HEIGHT`].
     pub body: String,
-    /// How many values it shows.
+    /// Number of values in the panel.
     pub values: usize,
 }
 
-/// A figure that is drawn.
+/// A figure as SVG panels.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// Its heading.
+    /// The figure's heading.
     pub title: String,
-    /// Its panels.
+    /// The figure's panels.
     pub panels: Vec<Panel>,
-    /// Class and name of each line, bar or box.
+    /// CSS class and name of each line, bar or box.
     pub legend: Vec<(String, String)>,
 }
 
@@ -74,10 +74,13 @@ pub fn draw(sweep: &Sweep, results: &Results, figure: &Figure) -> Drawn {
     if panels.iter().any(|p: &Panel| p.body.contains("line bound")) {
         legend.push(("bound".into(), "the bound".into()));
     }
+    if panels.iter().any(|p: &Panel| p.body.contains("line printed")) {
+        legend.push(("printed".into(), "in the source".into()));
+    }
     Drawn { title: figure.title.clone(), panels, legend }
 }
 
-/// The points of each panel, and what is the same at all of them.
+/// The points of each panel, and the parameter values that all of them share.
 fn groups(sweep: &Sweep, figure: &Figure) -> Vec<(Vec<usize>, Vec<String>)> {
     let plan = &sweep.plan;
     let all: Vec<usize> = (0..plan.points.len()).collect();
@@ -106,7 +109,7 @@ pub(crate) fn class(i: usize) -> String {
     format!("v{}{dashes}", i % COLOURS)
 }
 
-/// Name and unit of what a figure shows.
+/// Name and unit of a figure's metric.
 fn axis_title(name: &str) -> String {
     let words = name.replace('_', " ");
     match metric::unit(name) {
@@ -118,12 +121,12 @@ fn axis_title(name: &str) -> String {
     }
 }
 
-/// Text inside SVG.
+/// Escapes text for use inside SVG.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A figure as one picture on white; nothing if it shows nothing.
+/// A figure as one picture on white; `None` if it has no values.
 pub fn svg(drawn: &Drawn) -> Option<String> {
     if drawn.panels.is_empty() {
         return None;
@@ -181,12 +184,12 @@ pub fn svg(drawn: &Drawn) -> Option<String> {
     Some(out + "</svg>\n")
 }
 
-/// The classes' looks on white.
+/// A style sheet with the looks of all classes on white.
 fn style() -> String {
     let mut css = String::from(
         "text{fill:#30343a}.strong{font-weight:600}.grid{stroke:#e1e4e8;fill:none}.axis{stroke:#8b929b;fill:none}\
          .line{fill:none;stroke-width:2}.again{stroke-dasharray:6 3}.mark{stroke-width:1.2;fill:none}\
-         .bound{stroke:#30343a;stroke-dasharray:2 3;stroke-width:1.5}.band{opacity:.15;stroke:none}.box{fill-opacity:.25;stroke-width:1.5}",
+         .bound{stroke:#30343a;stroke-dasharray:2 3;stroke-width:1.5}.printed{stroke:#000000;stroke-width:2.5}.band{opacity:.15;stroke:none}.box{fill-opacity:.25;stroke-width:1.5}",
     );
     for (i, ink) in INK.iter().enumerate() {
         let _ = write!(css, ".v{i}{{stroke:{ink}}}.f{i}{{fill:{ink}}}");

@@ -8,7 +8,7 @@ use pathweave_units::random::Random;
 use pathweave_wire::{Ecn, Segment};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The way that a segment goes.
+/// The direction of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Direction {
     /// From the client.
@@ -36,7 +36,7 @@ pub(crate) struct Passing {
 }
 
 impl Passing {
-    /// Its flow: the client's address and the server's, as the client's side sees them.
+    /// The segment's flow: the addresses of client and server as seen on the client's side.
     pub(super) fn flow(&self) -> (SocketAddr, SocketAddr) {
         match self.direction {
             Direction::Up => (self.segment.src, self.segment.dst),
@@ -45,26 +45,27 @@ impl Passing {
     }
 }
 
-/// One middlebox. Each segment that it puts out has its own direction, which may be back to where another segment came from.
+/// One middlebox. Each segment that it puts out has a direction of its own, which may differ from that of the segment
+/// that came in.
 pub(crate) trait Element {
-    /// Takes a segment.
+    /// Handles a segment and puts the resulting ones into `out`.
     fn pass(&mut self, now: Instant, passing: Passing, out: &mut Vec<Passing>);
 
-    /// The next message to the sender of a packet that it has dropped.
+    /// The next message to the sender of a dropped packet.
     fn poll_message(&mut self) -> Option<PacketTooBig> {
         None
     }
 
-    /// When it has something to do by itself.
+    /// Time at which the middlebox next acts by itself.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
 
-    /// Does what is due by itself.
+    /// Does everything that is due by itself.
     fn handle_timeout(&mut self, _now: Instant, _out: &mut Vec<Passing>) {}
 }
 
-/// What an element knows about each flow. It is created when the flow's first segment passes, and kept.
+/// An element's state of each flow. It is created when the flow's first segment passes, and kept.
 #[derive(Debug)]
 pub(super) struct Flows<T>(BTreeMap<(SocketAddr, SocketAddr), T>);
 
@@ -86,7 +87,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// Passes a segment on from where it is: `at` elements lie between it and the client.
+    /// Passes a segment on from its position: `at` elements lie between the segment and the client.
     fn pass(&mut self, now: Instant, at: usize, passing: Passing, done: &mut VecDeque<Passing>) {
         let i = match passing.direction {
             Direction::Up if at < self.elements.len() => at,
@@ -98,7 +99,7 @@ impl Chain {
         self.pass_all(now, i, out, done);
     }
 
-    /// Passes on what element `i` has put out.
+    /// Passes on the segments that element `i` has put out.
     fn pass_all(&mut self, now: Instant, i: usize, out: Vec<Passing>, done: &mut VecDeque<Passing>) {
         for passing in out {
             let at = if passing.direction == Direction::Up { i + 1 } else { i };
@@ -109,17 +110,17 @@ impl Chain {
 
 /// The middleboxes of all paths.
 pub(crate) struct Middleboxes {
-    /// By path.
+    /// The chains by path.
     chains: BTreeMap<usize, Chain>,
-    /// What has left them towards the server, and towards the client.
+    /// Segments that have left the middleboxes towards the server, and towards the client.
     up: VecDeque<Passing>,
     down: VecDeque<Passing>,
-    /// Messages to the senders of dropped packets, and since when they wait.
+    /// Messages to the senders of dropped packets, with the time since which they wait.
     messages: VecDeque<(Instant, PacketTooBig)>,
 }
 
 impl Middleboxes {
-    /// Of each path its name and its middleboxes; nothing where no path has one.
+    /// Makes the middleboxes of all paths from each path's name and list; `None` if no path has any.
     pub(crate) fn new<'a>(paths: impl Iterator<Item = (&'a str, &'a [Middlebox])>, seed: u64) -> Option<Self> {
         let mut chains = BTreeMap::new();
         for (i, (path, middleboxes)) in paths.enumerate().filter(|(_, (_, middleboxes))| !middleboxes.is_empty()) {
@@ -135,12 +136,12 @@ impl Middleboxes {
         })
     }
 
-    /// Whether segments of this path pass any.
+    /// Whether segments of this path pass any middlebox.
     pub(crate) fn are_on(&self, path: usize) -> bool {
         self.chains.contains_key(&path)
     }
 
-    /// Takes a segment that enters them from the client, or from the server.
+    /// Handles a segment that enters the middleboxes from the client or from the server.
     pub(crate) fn pass(&mut self, now: Instant, path: usize, passing: Passing) {
         let mut done = VecDeque::new();
         if let Some(chain) = self.chains.get_mut(&path) {
@@ -181,7 +182,7 @@ impl Middleboxes {
         }
     }
 
-    /// The next message to the sender of a packet that was dropped. It arrives at once.
+    /// The next message to the sender of a dropped packet. It arrives at once.
     pub(crate) fn poll_message(&mut self) -> Option<PacketTooBig> {
         self.messages.pop_front().map(|(_, message)| message)
     }

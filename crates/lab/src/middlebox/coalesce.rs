@@ -1,7 +1,7 @@
-//! Joins data segments of a flow that follow each other, as receive offload and traffic normalizers do. There is room for the
-//! options of one: those of the others are gone, and with them their mappings.
+//! Joins data segments of a flow that follow each other, as receive offload and traffic normalizers do. A joined
+//! segment has room for the options of one of them. The options of the others are lost, and with them their mappings.
 //!
-//! Virtual payload can only be joined where it is one range of the stream.
+//! Virtual payload can only be joined if it is one range of the stream.
 
 use super::{DataSize, Direction, Element, Passing, Settings};
 use crate::value_parser::compound::Compound;
@@ -23,12 +23,12 @@ pub(super) const KIND: Kind = Kind {
     ],
 };
 
-/// Its settings in a scenario file.
+/// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    /// The most data of a joined segment, bytes.
+pub(super) struct CoalesceSettings {
+    /// Most data of a joined segment, bytes.
     size: u64,
-    /// How long a segment waits for the next one.
+    /// Time for which a segment waits for the next one.
     wait: Duration,
     options: CoalesceOptions,
 }
@@ -36,26 +36,26 @@ pub(super) struct Written {
 /// Which segments are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CoalesceOptions {
-    /// Any; the options of the first one stay.
+    /// All segments; the options of the first one stay.
     First,
-    /// Those whose options are the same.
+    /// Segments with the same options.
     Same,
 }
 
 words!(/// Which segments are joined.
 CoalesceOptionsParser: CoalesceOptions { "first" => CoalesceOptions::First, "same" => CoalesceOptions::Same });
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written {
+pub(super) fn read(c: &mut Compound) -> Result<CoalesceSettings, Wrong> {
+    Ok(CoalesceSettings {
         size: c.required::<DataSize>("size")?,
         wait: c.optional::<PositiveTime>("wait")?.unwrap_or(Duration::from_millis(1)),
         options: c.optional::<CoalesceOptionsParser>("options")?.unwrap_or(CoalesceOptions::First),
     })
 }
 
-impl Settings for Written {
+impl Settings for CoalesceSettings {
     fn text(&self) -> String {
-        let Written { size, wait, options } = self;
+        let CoalesceSettings { size, wait, options } = self;
         let options = CoalesceOptionsParser::write(options);
         format!("coalesce:size={}:wait={wait}:options={options}", DataSize::write(size))
     }
@@ -65,8 +65,8 @@ impl Settings for Written {
 }
 
 struct Coalesce {
-    written: Written,
-    /// At most one of each flow and direction, oldest first.
+    written: CoalesceSettings,
+    /// Waiting segments, at most one of each flow and direction, oldest first.
     held: Vec<Held>,
 }
 
@@ -81,7 +81,7 @@ impl Coalesce {
         self.held.iter().position(|h| h.flow == flow && h.passing.direction == direction)
     }
 
-    /// Appends `next` to `first`, where that can be.
+    /// Appends `next` to `first`, if possible.
     fn join(&self, first: &mut Passing, next: &Passing) -> bool {
         let (a, b) = (&mut first.segment, &next.segment);
         let size = self.written.size as u32;
@@ -99,7 +99,7 @@ impl Coalesce {
     }
 }
 
-/// A segment of data and nothing else.
+/// Whether a segment carries data and has no flag or option that forbids joining.
 fn is_plain_data(segment: &Segment) -> bool {
     !segment.payload.is_empty() && !segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST)
 }
@@ -114,7 +114,7 @@ impl Element for Coalesce {
                 self.held.insert(i, held);
                 return;
             }
-            // Nothing overtakes it.
+            // The new segment must not overtake the held one.
             out.push(held.passing);
         }
         if joins {

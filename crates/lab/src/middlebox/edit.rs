@@ -1,7 +1,7 @@
-//! Changes a byte of every flow, as content-aware firewalls and application-level gateways do (RFC 8684 §6). What is sent again
-//! is changed again.
+//! Changes a byte of every flow, as content-aware firewalls and application-level gateways do (RFC 8684 §6). A
+//! retransmission is changed again.
 //!
-//! A virtual payload counts as zeros everywhere; one that is changed becomes real bytes, zeros but for the changed one.
+//! A virtual payload counts as zeros. A changed one becomes real bytes: zeros except for the changed byte.
 
 use super::{Direction, Element, Flows, Passing, Settings, Way, WayParser, direction};
 use crate::value_parser::compound::Compound;
@@ -21,21 +21,21 @@ pub(super) const KIND: Kind = Kind {
     ],
 };
 
-/// Its settings in a scenario file.
+/// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    /// Which byte: the first byte of a flow's data is number 1.
+pub(super) struct EditSettings {
+    /// Number of the changed byte in a flow's data, from 1.
     at: u64,
     direction: Way,
 }
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written { at: c.required::<Size>("at")?, direction: direction(c)? })
+pub(super) fn read(c: &mut Compound) -> Result<EditSettings, Wrong> {
+    Ok(EditSettings { at: c.required::<Size>("at")?, direction: direction(c)? })
 }
 
-impl Settings for Written {
+impl Settings for EditSettings {
     fn text(&self) -> String {
-        let Written { at, direction } = self;
+        let EditSettings { at, direction } = self;
         format!("edit:at={}:direction={}", Size::write(at), WayParser::write(direction))
     }
     fn element(&self, _random: Random) -> Box<dyn Element> {
@@ -44,7 +44,7 @@ impl Settings for Written {
 }
 
 struct Edit {
-    /// The byte's number in the flow's data, from 1; modulo 2³².
+    /// Number of the changed byte in the flow's data, from 1, modulo 2³².
     at: u32,
     way: Way,
     flows: Flows<Initial>,
@@ -57,7 +57,7 @@ struct Initial {
     server: u32,
 }
 
-/// What the byte is combined with: other case for a letter.
+/// Value that is XORed with the byte. It changes the case of a letter.
 const CHANGE: u8 = 0x20;
 
 impl Element for Edit {

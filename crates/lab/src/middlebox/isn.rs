@@ -12,15 +12,15 @@ use pathweave_wire::Flags;
 pub(super) const EXAMPLE: &str = "isn";
 pub(super) const KIND: Kind = Kind { name: "isn", about: "Changes the sequence numbers of each flow", parts: &[] };
 
-/// Nothing is written of it but its name.
+/// The settings in a scenario file: none.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written;
+pub(super) struct IsnSettings;
 
-pub(super) fn read(_c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written)
+pub(super) fn read(_c: &mut Compound) -> Result<IsnSettings, Wrong> {
+    Ok(IsnSettings)
 }
 
-impl Settings for Written {
+impl Settings for IsnSettings {
     fn text(&self) -> String {
         "isn".into()
     }
@@ -34,7 +34,7 @@ struct Isn {
     flows: Flows<Option<Offsets>>,
 }
 
-/// What is added to the numbers of each side where they go to the other.
+/// Offsets added to the sequence numbers of each side on their way to the other.
 #[derive(Clone, Copy, Debug)]
 struct Offsets {
     client: u32,

@@ -1,11 +1,12 @@
 //! Middleboxes, which change segments on their way.
 //!
-//! All middleboxes of a path are at its client's end, in the scenario's order, beginning next to the client. What the client sends
-//! passes them before the path's first link; what the server sends passes them, last one first, after the path's last link. They change
-//! typed segments, and make or hold back segments of their own. A path without one costs nothing.
+//! All middleboxes of a path are at its client's end, in the scenario's order, beginning next to the client. The
+//! client's segments pass them before the path's first link. The server's segments pass them after the path's last
+//! link, in reverse order. Middleboxes change typed segments, and make or hold back segments of their own. A path
+//! without middleboxes has no cost.
 //!
-//! A middlebox is a file and a name in `middleboxes!`: the file says how a scenario writes it (`KIND`, `EXAMPLE`, `read`), has
-//! a type for what is written (`Settings`) and one that does the work (`Element`).
+//! A middlebox is a file and a name in `middleboxes!`. The file says how a scenario writes it (`KIND`, `EXAMPLE`,
+//! `read`), and has a type for its settings (`Settings`) and one that does the work (`Element`).
 
 mod chain;
 mod coalesce;
@@ -32,7 +33,7 @@ macro_rules! middleboxes {
         const KINDS: &[Kind] = &[$($file::KIND),+];
         const EXAMPLES: &[&str] = &[$($file::EXAMPLE),+];
 
-        /// The middlebox that is written; nothing where none has this name.
+        /// Reads a middlebox; `None` if no middlebox has this name.
         fn read(c: &mut Compound) -> Result<Option<Middlebox>, Wrong> {
             $(if c.name == $file::KIND.name {
                 return $file::read(c).map(|settings| Some(Middlebox(Arc::new(settings))));
@@ -44,16 +45,16 @@ macro_rules! middleboxes {
 
 middleboxes!(strip, isn, nat, split, coalesce, edit, proactive_ack, mtu);
 
-/// What a scenario says of a middlebox.
+/// The settings of a middlebox in a scenario.
 pub(crate) trait Settings: fmt::Debug + Send + Sync {
-    /// As it would be written, with every part.
+    /// The settings as text, with every part.
     fn text(&self) -> String;
 
-    /// The middlebox that does it.
+    /// Makes the middlebox with these settings.
     fn element(&self, random: Random) -> Box<dyn Element>;
 }
 
-/// A middlebox of a path, as a scenario describes it. Shown, it is as a scenario would write it.
+/// A middlebox of a path, as a scenario describes it. Its text is the scenario's form.
 #[derive(Clone, Debug)]
 pub struct Middlebox(Arc<dyn Settings>);
 
@@ -75,7 +76,7 @@ impl PartialEq for Middlebox {
     }
 }
 
-/// A middlebox in a scenario.
+/// The parser of a middlebox in a scenario.
 pub(crate) struct MiddleboxParser;
 
 impl ValueParser for MiddleboxParser {
@@ -112,7 +113,7 @@ impl ValueParser for MiddleboxParser {
 /// One direction of a path, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Both.
+    /// Both directions.
     Both,
     /// From the client.
     Up,
@@ -123,17 +124,17 @@ pub(crate) enum Way {
 words!(/// One direction of a path, or both.
 WayParser: Way { "both" => Way::Both, "up" => Way::Up, "down" => Way::Down });
 
-/// The part `direction`: both where it is left out.
+/// Reads the part `direction`; the default is both.
 fn direction(c: &mut Compound) -> Result<Way, Wrong> {
     Ok(c.optional::<WayParser>("direction")?.unwrap_or(Way::Both))
 }
 
-/// The part `after`, a time of the run: its start where it is left out.
+/// Reads the part `after`, a time of the run; the default is the start.
 fn after(c: &mut Compound) -> Result<Duration, Wrong> {
     Ok(c.optional::<Time>("after")?.unwrap_or(Duration::ZERO))
 }
 
-/// A number of bytes that an IP packet can carry.
+/// A parser for a number of bytes that an IP packet can carry.
 struct DataSize;
 
 impl ValueParser for DataSize {

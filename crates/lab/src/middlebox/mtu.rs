@@ -1,5 +1,5 @@
-//! A link that takes smaller packets than the others, at a router that drops what is too large, with a message to its sender
-//! or without: a black hole (RFC 2923 §2.1).
+//! A link with a smaller MTU than the others. Its router drops packets that are too large, with a message to the sender
+//! or without one, as a black hole (RFC 2923 §2.1).
 
 use super::{DataSize, Element, Passing, Settings};
 use crate::value_parser::compound::Compound;
@@ -20,20 +20,20 @@ pub(super) const KIND: Kind = Kind {
     ],
 };
 
-/// Its settings in a scenario file.
+/// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
+pub(super) struct MtuSettings {
     /// The largest IP packet that passes, bytes.
     size: u64,
     message: bool,
 }
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
+pub(super) fn read(c: &mut Compound) -> Result<MtuSettings, Wrong> {
     let message = c.optional::<Bool>("message")?.unwrap_or(true);
-    Ok(Written { size: c.required::<DataSize>("size")?, message })
+    Ok(MtuSettings { size: c.required::<DataSize>("size")?, message })
 }
 
-impl Settings for Written {
+impl Settings for MtuSettings {
     fn text(&self) -> String {
         format!("mtu:size={}:message={}", DataSize::write(&self.size), self.message)
     }

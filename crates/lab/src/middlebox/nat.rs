@@ -1,8 +1,8 @@
-//! A network address translator that gives each flow a port of its own (RFC 3022 §2.2). The address stays the path's, so that
-//! routes do.
+//! A network address translator that gives each flow a port of its own (RFC 3022 §2.2). The address stays the path's,
+//! so routes stay the same.
 //!
-//! When it forgets its bindings, as after a restart, the next segment of a client gets a new port, and what the server still
-//! sends to the old one is dropped.
+//! If it forgets its bindings, as after a restart, the next segment of a client gets a new port, and segments from the
+//! server to the old port are dropped.
 
 use super::{Direction, Element, Passing, Settings};
 use crate::value_parser::compound::Compound;
@@ -20,18 +20,18 @@ pub(super) const KIND: Kind = Kind {
     parts: &[takes("after", "and once more at this time (never)", Time::schema)],
 };
 
-/// Its settings in a scenario file.
+/// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    /// When it forgets all its bindings.
+pub(super) struct NatSettings {
+    /// Time at which all bindings are forgotten.
     after: Option<Duration>,
 }
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written { after: c.optional::<Time>("after")? })
+pub(super) fn read(c: &mut Compound) -> Result<NatSettings, Wrong> {
+    Ok(NatSettings { after: c.optional::<Time>("after")? })
 }
 
-impl Settings for Written {
+impl Settings for NatSettings {
     fn text(&self) -> String {
         self.after.map_or("nat".into(), |after| format!("nat:after={after}"))
     }
@@ -41,7 +41,7 @@ impl Settings for Written {
     }
 }
 
-/// The first port that it gives away.
+/// The first port that it assigns.
 const FIRST_PORT: u16 = 20_000;
 
 struct Nat {
@@ -65,7 +65,7 @@ impl Nat {
         }
         let port = self.next_port;
         self.next_port = port.checked_add(1).unwrap_or(FIRST_PORT);
-        // After a full round the port's older binding is over.
+        // When all ports have been used once, the port's older binding ends.
         self.bindings.retain(|b| b.port != port);
         self.bindings.push(Binding { client, server, port });
         port

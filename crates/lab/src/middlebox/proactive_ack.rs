@@ -1,5 +1,6 @@
-//! Acknowledges the client's data before the server does (RFC 3135 §3.1.2), without Multipath TCP's options, and passes the data
-//! on. It keeps to the window that the server offers, and keeps no copy: what is lost behind it is lost to the flow.
+//! Acknowledges the client's data before the server does (RFC 3135 §3.1.2), without Multipath TCP's options, and passes
+//! the data on. It respects the window that the server offers. It keeps no copy, so data that is lost behind it is lost
+//! to the flow.
 
 use super::{Direction, Element, Flows, Passing, Settings, after};
 use crate::value_parser::compound::Compound;
@@ -20,19 +21,19 @@ pub(super) const KIND: Kind = Kind {
     ],
 };
 
-/// Its settings in a scenario file.
+/// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    /// How long its acknowledgement takes back to the sender.
+pub(super) struct ProactiveAckSettings {
+    /// Time that its acknowledgement takes back to the sender.
     delay: Duration,
     after: Duration,
 }
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written { delay: c.required::<PositiveTime>("delay")?, after: after(c)? })
+pub(super) fn read(c: &mut Compound) -> Result<ProactiveAckSettings, Wrong> {
+    Ok(ProactiveAckSettings { delay: c.required::<PositiveTime>("delay")?, after: after(c)? })
 }
 
-impl Settings for Written {
+impl Settings for ProactiveAckSettings {
     fn text(&self) -> String {
         format!("proactive-ack:delay={}:after={}", self.delay, self.after)
     }
@@ -46,7 +47,7 @@ struct ProactiveAck {
     delay: Duration,
     from: Instant,
     flows: Flows<Flow>,
-    /// Acknowledgements on their way to the sender, and when they leave.
+    /// Acknowledgements on their way to the sender, with the times at which they leave.
     due: VecDeque<(Instant, Passing)>,
 }
 
@@ -57,10 +58,10 @@ struct Flow {
     server: Side,
 }
 
-/// What one side has sent.
+/// The state of one side of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
-    /// The number after what came in order.
+    /// The sequence number after the data in order.
     next: u32,
     /// The end of the window that it offers.
     edge: u32,
@@ -69,7 +70,7 @@ struct Side {
 }
 
 impl Side {
-    /// Notes a segment of this side; whether it brings data that follows what came before.
+    /// Notes a segment of this side. Returns whether it has data that follows the data so far.
     fn note(&mut self, segment: &Segment) -> bool {
         let syn = segment.flags.contains(Flags::SYN);
         if syn {
@@ -100,7 +101,7 @@ impl Element for ProactiveAck {
         if side.note(data) && up && now >= self.from {
             let mut ack = Segment::new(data.dst, data.src);
             (ack.seq, ack.ack, ack.flags) = (data.ack, client.next, Flags::ACK);
-            // It acknowledges no more than the server's window allows: the end of the window stays where it is.
+            // The middlebox never acknowledges beyond the server's window, and the end of the offered window stays.
             let window = server.edge.wrapping_sub(ack.ack);
             let window = if window as i32 > 0 { window } else { 0 };
             ack.window = u16::try_from(window >> server.shift).unwrap_or(u16::MAX);

@@ -23,36 +23,36 @@ pub(super) const KIND: Kind = Kind {
     ],
 };
 
-/// Its settings in a scenario file.
+/// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    /// The most data of a segment behind it, bytes.
+pub(super) struct SplitSettings {
+    /// Most data of a resulting segment, bytes.
     size: u64,
     options: SplitOptions,
 }
 
-/// Where the options of a segment go that is cut.
+/// Treatment of the options of a segment that is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SplitOptions {
-    /// Onto every piece, as segmentation offload does it.
+    /// Every piece has them, as with segmentation offload.
     Copy,
-    /// Onto the first piece; the others have none of Multipath TCP.
+    /// The first piece has them; the others have no option of Multipath TCP.
     First,
 }
 
 words!(/// Where the options of a segment go that is cut.
 SplitOptionsParser: SplitOptions { "copy" => SplitOptions::Copy, "first" => SplitOptions::First });
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written {
+pub(super) fn read(c: &mut Compound) -> Result<SplitSettings, Wrong> {
+    Ok(SplitSettings {
         size: c.required::<DataSize>("size")?,
         options: c.optional::<SplitOptionsParser>("options")?.unwrap_or(SplitOptions::Copy),
     })
 }
 
-impl Settings for Written {
+impl Settings for SplitSettings {
     fn text(&self) -> String {
-        let Written { size, options } = self;
+        let SplitSettings { size, options } = self;
         format!("split:size={}:options={}", DataSize::write(size), SplitOptionsParser::write(options))
     }
     fn element(&self, _random: Random) -> Box<dyn Element> {

@@ -1,4 +1,5 @@
-//! Takes the options of Multipath TCP out of segments, as firewalls do with options that they do not know (RFC 8684 §6).
+//! Removes the options of Multipath TCP from segments, as firewalls do with options that they do not know (RFC 8684
+//! §6).
 
 use super::{Direction, Element, Flows, Passing, Settings, Way, WayParser, after, direction};
 use crate::value_parser::compound::Compound;
@@ -19,9 +20,9 @@ pub(super) const KIND: Kind = Kind {
     ],
 };
 
-/// Its settings in a scenario file.
+/// The settings in a scenario file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
+pub(super) struct StripSettings {
     on: StripOn,
     after: Duration,
     direction: Way,
@@ -30,13 +31,13 @@ pub(super) struct Written {
 /// Which segments lose their options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StripOn {
-    /// Every one.
+    /// Every segment.
     All,
     /// A flow's SYN.
     Syn,
-    /// Its SYN/ACK.
+    /// A flow's SYN/ACK.
     SynAck,
-    /// The first segment of the client that is no SYN, once.
+    /// The client's first segment that is not a SYN, once.
     ThirdAck,
     /// The first segment with data of each direction, once.
     FirstData,
@@ -51,13 +52,13 @@ StripOnParser: StripOn {
     "first-data" => StripOn::FirstData,
 });
 
-pub(super) fn read(c: &mut Compound) -> Result<Written, Wrong> {
-    Ok(Written { on: c.required::<StripOnParser>("on")?, after: after(c)?, direction: direction(c)? })
+pub(super) fn read(c: &mut Compound) -> Result<StripSettings, Wrong> {
+    Ok(StripSettings { on: c.required::<StripOnParser>("on")?, after: after(c)?, direction: direction(c)? })
 }
 
-impl Settings for Written {
+impl Settings for StripSettings {
     fn text(&self) -> String {
-        let Written { on, after, direction } = self;
+        let StripSettings { on, after, direction } = self;
         format!("strip:on={}:after={after}:direction={}", StripOnParser::write(on), WayParser::write(direction))
     }
     fn element(&self, _random: Random) -> Box<dyn Element> {
@@ -66,11 +67,11 @@ impl Settings for Written {
 }
 
 struct Strip {
-    written: Written,
+    written: StripSettings,
     flows: Flows<Seen>,
 }
 
-/// What has passed of a flow.
+/// The segments of a flow that have passed.
 #[derive(Debug, Default)]
 struct Seen {
     third_ack: bool,
@@ -98,7 +99,7 @@ impl Strip {
     }
 }
 
-/// Leaves TCP's own options.
+/// Removes the options of Multipath TCP, and leaves those of TCP.
 pub(super) fn strip(segment: &mut Segment) {
     segment.options.mptcp.clear();
     segment.options.dss = None;
@@ -106,7 +107,7 @@ pub(super) fn strip(segment: &mut Segment) {
 
 impl Element for Strip {
     fn pass(&mut self, now: Instant, mut passing: Passing, out: &mut Vec<Passing>) {
-        let Written { after, direction, .. } = self.written;
+        let StripSettings { after, direction, .. } = self.written;
         if now >= Instant::ZERO + after && passing.direction.is_of(direction) && self.takes(&passing) {
             strip(&mut passing.segment);
         }

@@ -1,18 +1,17 @@
-//! A scenario as one text: every setting written out, in long form. Reading it gives the same scenario; equal
-//! scenarios are equal texts.
+//! The canonical text of a scenario: every setting written out, in long form. Reading it gives the same scenario, and
+//! equal scenarios have equal texts.
 
 use super::Files;
-use super::data::{Connection, Path, Scenario};
+use super::data::{Connection, Path, Scenario, Traffic};
 use super::link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource, default_link};
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, TRAFFIC, change_of};
-use super::traffic::Traffic;
 use crate::middlebox::MiddleboxParser;
 use crate::value_parser::ValueParser;
 use std::fmt::Write as _;
 use xxhash_rust::xxh3::xxh3_128;
 
 impl Scenario {
-    /// A scenario file that says everything, defaults included.
+    /// A scenario file with every setting, defaults included.
     pub fn to_toml(&self) -> String {
         let mut out = String::from("format = 1\n");
         write_settings(&mut out, SCENARIO, self);
@@ -60,11 +59,11 @@ impl Scenario {
         names
     }
 
-    /// Hash of everything that a result depends on beside the seed, 32 hexadecimal digits. Trace files count with
-    /// their contents and not with their names; description and source do not count.
+    /// Hash of everything that a result depends on except the seed, 32 hexadecimal digits. Trace files count with their
+    /// contents and not with their names. Description and source do not count.
     ///
     /// # Errors
-    /// The name of a trace file that cannot be read, and why.
+    /// The name of a trace file that cannot be read, and the reason.
     pub fn hash(&self, files: &dyn Files) -> Result<String, (String, String)> {
         let mut scenario = Scenario { description: "-".into(), source: "-".into(), ..self.clone() };
         let replace = |rate: &mut Rate| -> Result<(), (String, String)> {
@@ -87,8 +86,8 @@ impl Scenario {
 }
 
 impl Link {
-    /// The setting `key` of its start as it would be written in a file; `None` if there is no such setting, or `trace` where a rate stands in
-    /// its place. A trace is also what `rate` is then.
+    /// The setting `key` at the start of the run, as a file would write it. `None` if there is no such setting, or for
+    /// `trace` if a rate is set. If a trace is set, both `rate` and `trace` give it.
     pub fn written(&self, key: &str) -> Option<String> {
         let rate = &self.settings.shaper;
         let setting = match key {
@@ -100,7 +99,7 @@ impl Link {
 }
 
 impl Connection {
-    /// The setting `key` as it would be written in a file.
+    /// The setting `key` as a file would write it.
     pub fn written(&self, key: &str) -> Option<String> {
         CONNECTION.iter().find(|s| s.key == key).and_then(|s| (s.get)(self))
     }
@@ -121,7 +120,7 @@ fn quoted(text: &str) -> String {
     out + "\""
 }
 
-/// A setting's value in TOML, where it is written at all.
+/// A setting's value in TOML, if it has a written form.
 fn value_of<T>(setting: &Setting<T>, target: &T) -> Option<String> {
     let text = (setting.get)(target)?;
     // A schema takes long to make, and most values are no numbers.
@@ -144,7 +143,7 @@ fn write_settings<T>(out: &mut String, settings: &[Setting<T>], target: &T) {
     }
 }
 
-/// The setting that writes a link's rate: `rate` or `trace`.
+/// The setting that a link's rate is written as: `rate` or `trace`.
 fn written(setting: &'static Setting<LinkSettings>, rate: &Rate) -> &'static Setting<LinkSettings> {
     match rate {
         Rate::Trace(_) if setting.key == "rate" => &TRACE,

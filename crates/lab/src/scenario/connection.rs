@@ -1,178 +1,28 @@
-//! From a document to a scenario that is ready to run: connections, and what a scheduler entry changes in them.
+//! Connections, and what a scheduler entry changes in them.
 
-use super::data::{Algorithm, Connection, Direction, EndsWith, HostModel, PathMode, Scenario, TraceStart, Workload};
-use super::document::{Document, Entry, Value};
+use super::data::{Algorithm, Connection, Direction, Scenario, Workload, default_connection};
+use super::document::{Entry, Value};
 use super::error::{Problem, ScenarioError};
-use super::link::Rate;
-use super::read::{IN_CONNECTION, Names, Network, Reader, known_keys};
-use super::setting::{CONNECTION, SCENARIO};
-use super::spec::{self, SchedulerSpec};
-use super::traffic;
-use crate::value_parser::{PositiveTime, ValueParser, Whole};
+use super::keys::{IN_CONNECTION, known_keys};
+use super::read::{Names, Reader};
+use super::setting::CONNECTION;
+use super::spec::{self, Variant};
+use crate::value_parser::Whole;
 use pathweave_algorithms::Registry;
-use pathweave_proto::config::{ConnectionConfig, PathMtuDiscovery, ReceiveBuffer, TcpConfig};
 use pathweave_proto::parameter::ParameterError;
-use pathweave_units::Duration;
 
-/// Which run of a scenario.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Variant {
-    /// Every connection with the scheduler that the file gives it.
-    AsWritten,
-    /// Every measured MPTCP connection with this scheduler.
-    Scheduler(SchedulerSpec),
-    /// Every measured connection as plain TCP on this one of its paths (on its last if it has fewer), with its own
-    /// controller and buffers: the baseline `tcp-path0`, `tcp-path1`, ...
-    PlainTcp(usize),
-}
-
-impl Variant {
-    /// The name of its results.
-    pub fn label(&self) -> String {
-        match self {
-            Variant::AsWritten => "as-written".into(),
-            Variant::Scheduler(spec) => spec.text.clone(),
-            Variant::PlainTcp(path) => format!("tcp-path{path}"),
-        }
-    }
-}
-
-/// The time limit of scenarios in which every measured connection ends by itself.
-const TIME_LIMIT: Duration = Duration::from_secs(600);
-
-/// A connection with all defaults.
-pub(crate) fn default_connection() -> Connection {
-    let algorithm = |name: &str| Algorithm { name: name.into(), given: Vec::new() };
-    Connection {
-        name: String::new(),
-        paths: Vec::new(),
-        measured: true,
-        start: Duration::ZERO,
-        start_spread: Duration::ZERO,
-        direction: Direction::Upload,
-        workload: Workload::Bulk,
-        page: String::new(),
-        path_mode: PathMode::Primary,
-        host: HostModel::Rfc,
-        engine: ConnectionConfig {
-            send_buffer: 16 << 20,
-            receive_buffer: ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 },
-            // As in Linux, whose net.ipv4.tcp_mtu_probing is 0.
-            tcp: TcpConfig { path_mtu_discovery: PathMtuDiscovery::Messages, ..TcpConfig::default() },
-            ..ConnectionConfig::new(algorithm("minrtt"), algorithm("reno"))
-        },
-    }
-}
-
-impl Document {
-    /// The scenario of one variant, with every override applied and every value checked.
-    ///
-    /// # Errors
-    /// At the first key or value that is not allowed.
-    pub fn scenario(&self, registry: &Registry, variant: &Variant) -> Result<Scenario, ScenarioError> {
-        let reader = Reader { document: self };
-        let top = self.root.entries();
-        reader.check_keys(top, &known_keys(""))?;
-        match top.iter().find(|e| e.key == "format") {
-            Some(entry) if reader.text("format", &entry.value)? == "1" => {}
-            Some(entry) => return Err(reader.wrong("format", &entry.value, "1")),
-            None => return Err(reader.missing(self.root.place, "format", "1")),
-        }
-        let Network { nodes, links, paths } = reader.network(top)?;
-        let mut scenario = Scenario {
-            name: String::new(),
-            description: String::new(),
-            source: String::new(),
-            duration: TIME_LIMIT,
-            ends_with: EndsWith::default(),
-            measure_from: Duration::ZERO,
-            series_step: Duration::from_millis(100),
-            trace_start: TraceStart::default(),
-            nodes,
-            links,
-            paths,
-            connections: Vec::new(),
-            traffic: Vec::new(),
-        };
-        for entry in top {
-            if let Some(setting) = SCENARIO.iter().find(|s| s.key == entry.key) {
-                reader.set(setting, &mut scenario, &entry.value)?;
-            }
-        }
-        if scenario.name.is_empty() {
-            return Err(reader.missing(self.root.place, "name", "the scenario's name"));
-        }
-        let maker = Maker { reader, registry, variant, overrides: reader.table(top, "scheduler")?.unwrap_or(&[]) };
-        maker.check_overrides()?;
-        scenario.connections = maker.connections(top, &scenario)?;
-        scenario.traffic = traffic::traffic(reader, top, &scenario.paths)?;
-        check_bursts(reader, top, &scenario)?;
-        let given = |key: &str| top.iter().find(|e| e.key == key);
-        if given("duration").is_none() && !scenario.ends_with_data() {
-            return Err(reader.missing(self.root.place, "duration", PositiveTime::allowed()));
-        }
-        if let Some(entry) = given("measure_from").filter(|_| scenario.measure_from >= scenario.duration) {
-            return Err(reader.wrong(
-                "measure_from",
-                &entry.value,
-                format!("a time before the end at {}", scenario.duration),
-            ));
-        }
-        Ok(scenario)
-    }
-}
-
-/// A token bucket smaller than a full packet would drop all full packets.
-fn check_bursts(reader: Reader<'_>, top: &[Entry], scenario: &Scenario) -> Result<(), ScenarioError> {
-    for (i, connection) in scenario.connections.iter().enumerate() {
-        let links = |path: &usize| scenario.paths[*path].up.iter().chain(&scenario.paths[*path].down);
-        for link in connection.paths.iter().flat_map(links).map(|l| &scenario.links[*l]) {
-            for rate in link.rates() {
-                let overhead = link.settings.overhead_bytes.unsigned_abs();
-                let needed = u64::from(connection.engine.tcp.mtu) + u64::from(overhead);
-                let Rate::TokenBucket { burst_bytes: burst, .. } = rate else { continue };
-                if *burst >= needed {
-                    continue;
-                }
-                let table = top.iter().find(|e| e.key == "connection").map(|e| &e.value);
-                let element = table.and_then(|t| t.elements().get(i));
-                let mtu = element.and_then(|t| t.entries().iter().find(|e| e.key == "mtu"));
-                let name = &link.name;
-                let allowed = format!(
-                    "at most {}, or a larger bucket on {name}: a packet of {} bytes and {} bytes of overhead do not fit into its \
-                     burst of {burst} bytes and would all be dropped",
-                    burst.saturating_sub(overhead.into()),
-                    connection.engine.tcp.mtu,
-                    overhead,
-                );
-                return Err(match mtu {
-                    Some(entry) => reader.wrong("mtu", &entry.value, allowed),
-                    None => reader.document.error(
-                        Problem::Value,
-                        reader.document.root.place,
-                        "mtu",
-                        connection.engine.tcp.mtu.to_string(),
-                        allowed,
-                    ),
-                });
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Makes connections.
-struct Maker<'a> {
-    reader: Reader<'a>,
-    registry: &'a Registry,
-    variant: &'a Variant,
+/// Makes connections from tables.
+pub(super) struct Maker<'a> {
+    pub(super) reader: Reader<'a>,
+    pub(super) registry: &'a Registry,
+    pub(super) variant: &'a Variant,
     /// The tables `[scheduler.NAME]`.
-    overrides: &'a [Entry],
+    pub(super) overrides: &'a [Entry],
 }
 
 impl<'a> Maker<'a> {
     /// Checks every `[scheduler.NAME]`, whether it is used or not.
-    fn check_overrides(&self) -> Result<(), ScenarioError> {
+    pub(super) fn check_overrides(&self) -> Result<(), ScenarioError> {
         let builtin = Registry::builtin();
         for table in self.overrides {
             let unknown = |e: ParameterError| {
@@ -227,11 +77,11 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    fn connections(&self, top: &'a [Entry], scenario: &Scenario) -> Result<Vec<Connection>, ScenarioError> {
+    pub(super) fn connections(&self, top: &'a [Entry], scenario: &Scenario) -> Result<Vec<Connection>, ScenarioError> {
         let root = &self.reader.document.root;
         let mut tables = self.reader.tables(top, "connection")?;
         if tables.is_empty() {
-            // Without any, there is one with all defaults.
+            // A file without connections has one with all defaults.
             tables.push((root, &[]));
         }
         let mut connections: Vec<Connection> = Vec::new();
@@ -239,7 +89,7 @@ impl<'a> Maker<'a> {
         for table in &tables {
             self.reader.check_keys(table.1, &known_keys("connection"))?;
             let name = self.reader.name("connection", table, &mut taken)?;
-            // A table may stand for several connections, which have other names.
+            // A table may stand for several connections; then their names differ from the table's.
             taken.remove(&name);
             let mut connection = Connection { name, ..default_connection() };
             connection.paths = self.paths(table, scenario)?;
@@ -283,14 +133,14 @@ impl<'a> Maker<'a> {
         Ok(connections)
     }
 
-    /// How many connections a table stands for.
+    /// Number of connections that a table stands for.
     fn count(&self, table: &(&'a Value, &'a [Entry])) -> Result<u16, ScenarioError> {
         let entry = table.1.iter().find(|e| e.key == "count");
         entry.map_or(Ok(1), |entry| self.reader.read::<Count>("count", &entry.value))
     }
 
-    /// The settings of one connection, by rising precedence: the file's, its `[scheduler.NAME]`, the scheduler
-    /// entry's own.
+    /// Sets the settings of one connection, in the order of rising precedence: the file's, those of its
+    /// `[scheduler.NAME]`, the scheduler entry's own.
     fn settings(&self, table: &(&'a Value, &'a [Entry]), connection: &mut Connection) -> Result<(), ScenarioError> {
         let reader = self.reader;
         let mut measured = false;
@@ -392,17 +242,17 @@ fn ends(scenario: &Scenario, path: usize) -> (usize, usize) {
     (scenario.paths[path].client, scenario.paths[path].server)
 }
 
-/// The most connections of a scenario: each listens on a port of its own.
+/// Most connections of a scenario. Each listens on a port of its own.
 const MOST_CONNECTIONS: usize = 10_000;
 
-/// How many connections a table may stand for.
+/// The parser for the number of connections of a table.
 pub(crate) type Count = Whole<1, 1000, u16>;
 
-/// The connections of a table: `count` of them, and each as many as load a web page together. Where there are several, each has its
-/// name with a number.
+/// The connections of a table: `count` of them, times the number that load a web page together. If there are several,
+/// their names have numbers.
 fn several(connection: Connection, count: u16) -> Vec<Connection> {
     let of_page = match connection.workload {
-        // A page that is named has its connections one by one.
+        // A table with `page` is one connection of that page.
         Workload::Web { connections, .. } if connection.page.is_empty() => u16::from(connections),
         _ => 1,
     };
@@ -418,7 +268,7 @@ fn several(connection: Connection, count: u16) -> Vec<Connection> {
     all
 }
 
-/// An error in an algorithm's text, at its place in the file.
+/// An error in an algorithm's text, at its position in the file.
 fn in_algorithm(reader: Reader<'_>, key: &str, value: &Value, error: ParameterError) -> ScenarioError {
     if error.name == key {
         let mut wrong = reader.wrong(key, value, error.allowed);

@@ -1,45 +1,39 @@
-//! A scenario as plain data: its paths and the connections over them, which know the engine's settings that they stand for. Links are in
-//! `link.rs`.
+//! A scenario as plain data: its paths and connections, which hold the engine's settings. Links are in `link.rs`.
 
 use super::link::Link;
-use super::spec;
-use super::traffic::Traffic;
 use crate::middlebox::Middlebox;
 use crate::value_parser::words;
-use pathweave_algorithms::Registry;
-use pathweave_proto::config::ConnectionConfig;
+use pathweave_proto::config::{ConnectionConfig, PathMtuDiscovery, ReceiveBuffer, TcpConfig};
 use pathweave_proto::host::Host;
-use pathweave_proto::parameter::{Parameter, ParameterError};
 use pathweave_units::{Bitrate, Duration};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Everything that determines a run, except its seed and the contents of the trace files that it names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// Its name.
+    /// The scenario's name.
     pub name: String,
-    /// What it shows, in a line or two.
+    /// A line or two about what the scenario shows.
     pub description: String,
-    /// Where it comes from, such as a paper and its section.
+    /// The scenario's source, such as a paper and its section.
     pub source: String,
-    /// Length of a run. If every measured connection ends by itself, the run ends with the last of them, and
-    /// this is the time limit after which it counts as stalled.
+    /// Length of a run. If every measured connection ends by itself, the run ends with the last of them; it counts as
+    /// stalled if it takes longer than this.
     pub duration: Duration,
-    /// Which connections a run that ends by itself waits for.
+    /// The connections that a run waits for, if it ends by itself.
     pub ends_with: EndsWith,
-    /// Metrics count from this time on.
+    /// Time from which on metrics count.
     pub measure_from: Duration,
     /// Step of the time series.
     pub series_step: Duration,
-    /// Where recorded traces start.
+    /// Position at which recorded traces start.
     pub trace_start: TraceStart,
     /// Hosts and routers. Paths in short form lie between `client` and `server`, which are then the first two.
     pub nodes: Vec<Node>,
     /// Links, one per direction: `NAME.up` from the client's side, then `NAME.down` back, for every link and every
     /// path in short form.
     pub links: Vec<Link>,
-    /// Ways from a client to a server.
+    /// The paths, each from a client to a server.
     pub paths: Vec<Path>,
     /// Connections over the paths.
     pub connections: Vec<Connection>,
@@ -53,7 +47,7 @@ impl Scenario {
         self.connections.iter().filter(|c| c.measured).all(|c| c.workload.ends())
     }
 
-    /// How many plain TCP baselines there are: `tcp-path0`, `tcp-path1`, ... up to this number (see
+    /// Number of plain TCP baselines: `tcp-path0`, `tcp-path1`, ... (see
     /// [`Variant::PlainTcp`](super::Variant::PlainTcp)).
     pub fn baselines(&self) -> usize {
         let measured = self.connections.iter().filter(|c| c.measured);
@@ -61,21 +55,22 @@ impl Scenario {
     }
 }
 
-/// Which connections a run waits for whose measured connections all end by themselves.
+/// The connections that a run waits for, if all measured connections end by themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EndsWith {
-    /// The measured ones.
+    /// The measured connections.
     #[default]
     Measured,
-    /// All that end by themselves, so that competitors' completion times are known too.
+    /// All connections that end by themselves, so that competitors' completion times are known too.
     All,
 }
 
-/// Where recorded traces start. Generated traces depend on their own seed.
+/// Position at which recorded traces start. Generated traces depend on their own seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceStart {
-    /// Somewhere in the trace, which the run's seed decides: each seed sees another part of the recording, so that the spread over
-    /// the seeds says something about the network. Both directions of a link start at the same part of their traces.
+    /// A position that the run's seed decides. Each seed then sees another part of the recording, so that the spread
+    /// over the seeds says something about the network. Both directions of a link start at the same part of their
+    /// traces.
     #[default]
     Seeded,
     /// At the first line.
@@ -85,14 +80,14 @@ pub enum TraceStart {
 /// A host or a router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its name.
+    /// The node's name.
     pub name: String,
 }
 
-/// A way from a client to a server and back.
+/// A path from a client to a server and back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
-    /// Its name.
+    /// The path's name.
     pub name: String,
     /// Index of the client's node.
     pub client: usize,
@@ -104,18 +99,18 @@ pub struct Path {
     pub down: Vec<usize>,
     /// Cost per gigabyte, shown to schedulers.
     pub cost: f64,
-    /// Bytes that may be sent over it, shown to schedulers.
+    /// Quota in bytes, shown to schedulers.
     pub quota: Option<u64>,
-    /// Shown to schedulers; lower is preferred.
+    /// Priority, shown to schedulers; lower is preferred.
     pub priority: u32,
     /// Whether its subflows are backups (the B bit of MP_JOIN and MP_PRIO).
     pub backup: bool,
-    /// The middleboxes on it, beginning next to the client.
+    /// The middleboxes on the path, beginning next to the client.
     pub middleboxes: Vec<Middlebox>,
 }
 
 impl Path {
-    /// Indices of the links that data takes which is sent in this direction, and of those that its acknowledgements take back.
+    /// Indices of the links for data that is sent in this direction, and of the links for its acknowledgements.
     pub fn links(&self, direction: Direction) -> (&[usize], &[usize]) {
         match direction {
             Direction::Upload => (&self.up, &self.down),
@@ -127,28 +122,31 @@ impl Path {
 /// A connection from a client to a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
-    /// Its name.
+    /// The connection's name.
     pub name: String,
-    /// Indices of the paths that it may use; the first is the one that it connects on.
+    /// Indices of the paths that it may use. It connects on the first.
     pub paths: Vec<usize>,
-    /// Whether the metrics count this connection and the compared schedulers are used for it. The others are competition.
+    /// Whether the metrics count this connection, and whether it uses the compared schedulers. The other connections
+    /// are competitors.
     pub measured: bool,
-    /// When it connects, from the start of the run.
+    /// Time at which it connects, from the start of the run.
     pub start: Duration,
-    /// It connects up to this much later, at a uniformly distributed time that the seed chooses.
+    /// Largest delay of the connect after `start`. The seed draws the delay from a uniform distribution.
     pub start_spread: Duration,
-    /// Who sends.
+    /// The sending side.
     pub direction: Direction,
-    /// What is sent.
+    /// The data to send.
     pub workload: Workload,
-    /// The page whose objects it loads together with every other connection of this name; empty: a page of its own.
+    /// The page whose objects it loads together with every other connection that names this page. Empty means a page of
+    /// its own.
     pub page: String,
-    /// How the paths are used.
+    /// Use of the paths.
     pub path_mode: PathMode,
-    /// Which operating system both ends behave like.
+    /// The operating system that both ends behave like.
     pub host: HostModel,
-    /// The engine's settings, with the algorithms as written; [`Connection::config`] chooses them, and sets what follows from
-    /// the settings above. Without Multipath TCP it is plain TCP on the first of the paths.
+    /// The engine's settings, with the algorithms as written. [`Connection::config`] chooses the algorithms and sets
+    /// what follows from the settings above. Without Multipath TCP, the connection is plain TCP on the first of the
+    /// paths.
     pub engine: ConnectionConfig<Algorithm, Algorithm>,
 }
 
@@ -160,16 +158,16 @@ impl Connection {
     }
 }
 
-/// Which system's habits a host has, beyond what the RFCs say.
+/// The operating system whose habits a host has, beyond the RFCs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HostModel {
-    /// None.
+    /// No habits.
     #[default]
     Rfc,
-    /// A Linux kernel's.
+    /// Habits of a Linux kernel.
     Linux,
-    /// An mptcp.org kernel's.
+    /// Habits of an mptcp.org kernel.
     #[serde(rename = "mptcp-0.9x")]
     MptcpOrg,
 }
@@ -178,10 +176,10 @@ words!(/// Whose habits a host has.
 HostParser: HostModel { "rfc" => HostModel::Rfc, "linux" => HostModel::Linux, "mptcp-0.9x" => HostModel::MptcpOrg });
 
 impl HostModel {
-    /// All of them, the plainest first.
+    /// All host models, the simplest first.
     pub const ALL: [HostModel; 3] = [HostModel::Rfc, HostModel::Linux, HostModel::MptcpOrg];
 
-    /// One such host, in words.
+    /// Words for one host of this model.
     pub fn in_words(self) -> &'static str {
         match self {
             HostModel::Rfc => "an RFC host",
@@ -201,56 +199,56 @@ impl From<HostModel> for Host {
     }
 }
 
-/// Who sends.
+/// The sending side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// The client, to the server.
+    /// The client sends to the server.
     Upload,
-    /// The server, to the client.
+    /// The server sends to the client.
     Download,
 }
 
 /// How a connection uses its paths (REMS §1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathMode {
-    /// All at once, except those that are declared backups.
+    /// All paths at once, except those that are declared backups.
     Primary,
-    /// The first; the others are backups.
+    /// The first path; the others are backups.
     Backup,
-    /// One at a time: the next subflow is opened when the previous one is lost.
+    /// One path at a time: the next subflow is opened when the previous one is lost.
     Single,
 }
 
-/// What the sending application does.
+/// The behaviour of the sending application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// Writes all the time.
+    /// Writes without end.
     Bulk,
     /// Writes this much and closes.
     Transfer {
-        /// Bytes.
+        /// Size, bytes.
         size: u64,
     },
     /// Writes messages of one size.
     Messages {
         /// Mean rate of the application's data.
         rate: Bitrate,
-        /// Bytes of a message.
+        /// Size of a message, bytes.
         message: u64,
         /// The time between two messages.
         gaps: Gaps,
-        /// Bytes after which it closes; `None`: it writes to the end of the run.
+        /// Bytes after which it closes; `None` if it writes to the end of the run.
         size: Option<u64>,
     },
     /// Loads a web page: the client asks for one object after the other, the server answers.
     Web {
-        /// How many objects the page has.
+        /// Number of the page's objects.
         objects: u32,
-        /// Bytes of all objects together; all are equally large, as far as that divides.
+        /// Size of all objects together, bytes. All have the same size, except for a remainder.
         size: u64,
-        /// Bytes of a request.
+        /// Size of a request, bytes.
         request: u64,
-        /// How many connections load the page together; each asks for the next object when it has one.
+        /// Number of connections that load the page together. Each asks for the next object when it has received one.
         connections: u8,
     },
 }
@@ -258,14 +256,14 @@ pub enum Workload {
 /// The times between messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gaps {
-    /// All equal: a constant rate.
+    /// Equal times, which is a constant rate.
     Even,
-    /// Exponentially distributed: a Poisson process.
+    /// Exponentially distributed times, which is a Poisson process.
     Exponential,
 }
 
 impl Workload {
-    /// How much the sender writes before it closes, if that is limited and it closes by itself; bytes.
+    /// Bytes that the sender writes before it closes; `None` if it does not close by itself.
     pub fn size(&self) -> Option<u64> {
         match self {
             Workload::Bulk | Workload::Web { .. } => None,
@@ -274,7 +272,7 @@ impl Workload {
         }
     }
 
-    /// Whether it ends by itself.
+    /// Whether the workload ends by itself.
     pub fn ends(&self) -> bool {
         self.size().is_some() || matches!(self, Workload::Web { .. })
     }
@@ -283,7 +281,7 @@ impl Workload {
 /// A scheduler or a congestion controller as written: `name:key=value:key=value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Algorithm {
-    /// Its name in the registry.
+    /// The algorithm's name in the registry.
     pub name: String,
     /// Parameters that differ from their defaults: name and value as written.
     pub given: Vec<(String, String)>,
@@ -296,31 +294,82 @@ impl core::fmt::Display for Algorithm {
     }
 }
 
-impl Connection {
-    /// The engine's settings; both ends have the same.
-    ///
-    /// # Errors
-    /// If the registry is not the one that the scenario was read with.
-    pub fn config(&self, registry: &Registry) -> Result<ConnectionConfig, ParameterError> {
-        let scheduler = registry.choose_scheduler(&self.engine.scheduler.name, &self.engine.scheduler.given)?;
-        let congestion = spec::controller(&self.engine.congestion, registry)?;
-        let single_path = self.path_mode == PathMode::Single;
-        Ok(ConnectionConfig {
-            host: self.host.into(),
-            single_path,
-            ..self.engine.clone().with_algorithms(scheduler, congestion)
-        })
+/// A connection with all defaults.
+pub(crate) fn default_connection() -> Connection {
+    let algorithm = |name: &str| Algorithm { name: name.into(), given: Vec::new() };
+    Connection {
+        name: String::new(),
+        paths: Vec::new(),
+        measured: true,
+        start: Duration::ZERO,
+        start_spread: Duration::ZERO,
+        direction: Direction::Upload,
+        workload: Workload::Bulk,
+        page: String::new(),
+        path_mode: PathMode::Primary,
+        host: HostModel::Rfc,
+        engine: ConnectionConfig {
+            send_buffer: 16 << 20,
+            receive_buffer: ReceiveBuffer::Auto { initial: 128 << 10, max: 6 << 20 },
+            // No probes, as in Linux (`net.ipv4.tcp_mtu_probing` is 0).
+            tcp: TcpConfig { path_mtu_discovery: PathMtuDiscovery::Messages, ..TcpConfig::default() },
+            ..ConnectionConfig::new(algorithm("minrtt"), algorithm("reno"))
+        },
     }
+}
 
-    /// Every parameter of its scheduler with its value as written, defaults included.
-    pub fn scheduler_parameters(&self, registry: &Registry) -> BTreeMap<String, String> {
-        let factory = registry.scheduler(&self.engine.scheduler.name);
-        let declared = factory.map(|factory| factory.parameters()).unwrap_or_default();
-        let given = &self.engine.scheduler.given;
-        let value = |p: &Parameter<'_>| match given.iter().find(|(key, _)| key == p.name) {
-            Some((_, value)) => value.clone(),
-            None => p.default.to_owned(),
-        };
-        declared.iter().map(|p| (p.name.to_owned(), value(p))).collect()
-    }
+/// A source of UDP packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    /// The source's name.
+    pub name: String,
+    /// Index of the path that its packets take.
+    pub path: usize,
+    /// Direction of the packets: from the client to the server (upload) or back.
+    pub direction: Direction,
+    /// Times and sizes of the packets.
+    pub pattern: TrafficPattern,
+    /// Time of the first packet at the earliest.
+    pub start: Duration,
+    /// Time of the end; zero means the end of the run.
+    pub stop: Duration,
+}
+
+/// Times at which UDP packets are sent. Sizes are bytes of UDP payload; 28 bytes of headers are added.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TrafficPattern {
+    /// At even intervals.
+    Constant {
+        /// Rate of the payload.
+        rate: Bitrate,
+        /// Bytes of a packet's payload.
+        packet: u16,
+    },
+    /// At exponentially distributed intervals.
+    Poisson {
+        /// Mean rate of the payload.
+        rate: Bitrate,
+        /// Bytes of a packet's payload.
+        packet: u16,
+    },
+    /// At even intervals in on-periods, and never in off-periods.
+    OnOff {
+        /// Mean rate of the payload, pauses included.
+        rate: Bitrate,
+        /// Bytes of a packet's payload.
+        packet: u16,
+        /// Mean length of an on-period; Pareto distributed.
+        on: Duration,
+        /// Mean length of an off-period; exponentially distributed.
+        off: Duration,
+        /// The Pareto distribution's shape, more than 1. The smaller it is, the more very long on-periods there are.
+        shape: f64,
+    },
+}
+
+/// Traffic with all defaults.
+pub(crate) fn default_traffic() -> Traffic {
+    let pattern = TrafficPattern::Constant { rate: Bitrate::from_mbps(1), packet: 1000 };
+    let (start, stop) = (Duration::ZERO, Duration::ZERO);
+    Traffic { name: String::new(), path: 0, direction: Direction::Upload, pattern, start, stop }
 }

@@ -1,10 +1,11 @@
-//! A scenario file as a tree of keys and values with their places in the text, which can be overridden.
+//! A scenario file as a tree of keys and values with their positions in the text. Values can be overridden.
 
 use super::error::{Problem, SET, ScenarioError};
+use super::keys::known_keys;
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
-/// The place of something: in which text, its first byte, and the byte after its last.
+/// A position: the text, the first byte in it, and the byte after the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     origin: usize,
@@ -12,16 +13,16 @@ pub struct Place {
     end: usize,
 }
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// Where it stands.
+    /// Position of the value.
     pub place: Place,
-    /// What it is.
+    /// The value itself.
     pub data: Data,
 }
 
-/// What a value is.
+/// Kinds of values.
 #[derive(Clone, Debug)]
 pub enum Data {
     /// Text, a number, a truth value or a date, as text.
@@ -37,14 +38,14 @@ pub enum Data {
 pub struct Entry {
     /// The key.
     pub key: String,
-    /// Where the key stands.
+    /// Position of the key.
     pub key_place: Place,
     /// The value.
     pub value: Value,
 }
 
 impl Value {
-    /// How it is shown in an error: on one line, and not too long.
+    /// The value in the form for errors: on one line and not too long.
     pub fn shown(&self) -> String {
         match &self.data {
             Data::Scalar(text) => shown(text),
@@ -53,7 +54,7 @@ impl Value {
         }
     }
 
-    /// The entries of a table; nothing for other values.
+    /// The entries of a table; empty for other values.
     pub fn entries(&self) -> &[Entry] {
         match &self.data {
             Data::Table(entries) => entries,
@@ -61,7 +62,7 @@ impl Value {
         }
     }
 
-    /// The elements of a list; nothing for other values.
+    /// The elements of a list; empty for other values.
     pub fn elements(&self) -> &[Value] {
         match &self.data {
             Data::List(elements) => elements,
@@ -81,7 +82,7 @@ impl Value {
     }
 }
 
-/// The first line of a text, cut where it is long.
+/// The first line of a text, shortened if it is long.
 pub(crate) fn shown(text: &str) -> String {
     let line = text.lines().next().unwrap_or("");
     let mut cut: String = line.chars().take(60).collect();
@@ -91,10 +92,10 @@ pub(crate) fn shown(text: &str) -> String {
     cut
 }
 
-/// A scenario file with overrides: what [`Document::scenario`] makes scenarios from.
+/// A scenario file with overrides, from which [`Document::scenario`] makes scenarios.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// The file, then one text for each override.
+    /// The text of the file, then one text for each override.
     origins: Vec<(String, Arc<str>)>,
     pub(crate) root: Value,
     overrides: Vec<(String, String)>,
@@ -121,7 +122,7 @@ impl Document {
         Ok(Document { origins, root, overrides: Vec::new() })
     }
 
-    /// The name in the file, where it is there; not checked.
+    /// The scenario's name in the file, unchecked; `None` if it has none.
     pub fn name(&self) -> Option<&str> {
         self.root.entries().iter().find(|e| e.key == "name").and_then(|e| match &e.value.data {
             Data::Scalar(text) => Some(text.as_str()),
@@ -134,9 +135,9 @@ impl Document {
         &self.overrides
     }
 
-    /// Overrides a value. `connection.KEY` applies to every connection, whatever a `[scheduler.NAME]` table says;
-    /// `path.0.KEY`, `path.NAME.KEY` and `connection.NAME.KEY` to one; `path.KEY` to every path; `KEY` to the
-    /// scenario itself. A key may go on into tables: `path.0.down.rate`.
+    /// Overrides a value. `connection.KEY` applies to every connection and takes precedence over `[scheduler.NAME]`
+    /// tables; `path.0.KEY`, `path.NAME.KEY` and `connection.NAME.KEY` apply to one; `path.KEY` to every path; `KEY` to
+    /// the scenario itself. A key may lead into tables: `path.0.down.rate`.
     ///
     /// # Errors
     /// If there is no such path, link or connection. A wrong last key and a wrong value are found by
@@ -178,7 +179,7 @@ impl Document {
         Ok(())
     }
 
-    /// Sets `rest` in one element of `[[list]]`, which its first word names by number or name, or in all.
+    /// Sets `rest` in one element of `[[list]]`, given by number or name as the first word, or in all elements.
     fn set_in_list(&mut self, list: &str, rest: &[&str], setter: &Setter) -> Result<(), String> {
         if self.root.entry_mut(list).is_none() && list == "connection" {
             // A file without connections has one with all defaults.
@@ -203,7 +204,7 @@ impl Document {
         if let (Some(i), [_, inner @ .., last]) = (one, rest) {
             return setter.put(&mut elements[i], inner, last);
         }
-        let known = super::read::known_keys(list);
+        let known = known_keys(list);
         if !known.contains(&rest[0]) {
             let mut allowed: Vec<String> = (0..elements.len()).map(|i| i.to_string()).collect();
             allowed.extend(names.into_iter().flatten());
@@ -214,7 +215,7 @@ impl Document {
         elements.iter_mut().try_for_each(|element| setter.put(element, inner, last))
     }
 
-    /// A `[scheduler.NAME]` table no longer says anything of `key`.
+    /// Removes `key` from the `[scheduler.NAME]` tables.
     fn forget_in_schedulers(&mut self, key: &str) {
         let Some(tables) = self.root.entry_mut("scheduler").and_then(Value::entries_mut) else { return };
         for table in tables {
@@ -229,7 +230,7 @@ impl Document {
         &self.root
     }
 
-    /// An error at a place.
+    /// Makes an error for a position.
     pub fn error(&self, problem: Problem, place: Place, key: &str, value: String, allowed: String) -> ScenarioError {
         let (file, source) = self.origins[place.origin].clone();
         let span = place.start..place.end;
@@ -244,7 +245,7 @@ impl Document {
         }
     }
 
-    /// An error about a trace file that could not be read, at the place that names it.
+    /// Makes an error about a trace file that could not be read, at the position that names it.
     pub fn trace_error(&self, name: &str, reason: &str) -> ScenarioError {
         fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
             match &value.data {
@@ -262,14 +263,14 @@ impl Document {
     }
 }
 
-/// What an override puts in place.
+/// A value to set, with its positions.
 struct Setter {
     key_place: Place,
     value: Value,
 }
 
 impl Setter {
-    /// Puts the value under `key` in the table that `inner` leads to; missing tables on the way are created.
+    /// Puts the value under `key` into the table that `inner` leads to. Missing tables on the way are created.
     fn put(&self, table: &mut Value, inner: &[&str], key: &str) -> Result<(), String> {
         let Some(entries) = table.entries_mut() else { return Err("keys of tables".into()) };
         if let [first, inner @ ..] = inner {
@@ -284,7 +285,7 @@ impl Setter {
             });
             return self.put(&mut entries[i].value, inner, key);
         }
-        // A trace stands in the place of a rate.
+        // A rate and a trace replace each other.
         let other = match key {
             "rate" => Some("trace"),
             "trace" => Some("rate"),
@@ -304,7 +305,7 @@ fn name_of(element: &Value) -> Option<String> {
     })
 }
 
-/// A parsed table in the file's order.
+/// The entries of a parsed table, in the file's order.
 fn entries(table: &DeTable<'_>) -> Vec<Entry> {
     let place = |span: core::ops::Range<usize>| Place { origin: 0, start: span.start, end: span.end };
     let mut entries: Vec<Entry> = table
@@ -319,7 +320,7 @@ fn entries(table: &DeTable<'_>) -> Vec<Entry> {
     entries
 }
 
-/// A parsed value.
+/// The value of a parsed one.
 fn convert(value: &DeValue<'_>, place: Place) -> Value {
     let data = match value {
         DeValue::String(text) => Data::Scalar(text.to_string()),

@@ -1,60 +1,60 @@
-//! A wrong scenario: where, what stands there, and what is allowed.
+//! Errors in scenarios: the position, the text there, and what is allowed.
 
 use super::nearest::nearest;
 use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-/// The name that stands for a file in errors of overrides.
+/// Name in place of a file's in errors of overrides.
 pub const SET: &str = "--set";
-/// The name that stands for a file in errors of scheduler entries of the command line.
+/// Name in place of a file's in errors of scheduler entries on the command line.
 pub const SCHEDULERS: &str = "--schedulers";
-/// The key of a scheduler's name.
+/// The key for a scheduler's name.
 const SCHEDULER: &str = "scheduler";
-/// Keys whose values are names, and what they name.
+/// Keys whose values are names, and the kind of thing that they name.
 const NAMED: [(&str, &str); 3] =
     [(SCHEDULER, "scheduler"), ("congestion", "congestion controller"), ("metric", "metric")];
 
-/// What is wrong.
+/// Kinds of mistakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// The text is not valid TOML; `allowed` holds the message of the parser.
     Syntax,
-    /// No such key.
+    /// There is no such key.
     UnknownKey,
-    /// A key that is needed is not there.
+    /// A required key is missing.
     Missing,
-    /// The key does not take this value.
+    /// The key does not allow this value.
     Value,
 }
 
-/// A wrong place in a scenario file, in an override or in a scheduler entry.
+/// A mistake in a scenario file, in an override or in a scheduler entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// What is wrong.
+    /// The kind of mistake.
     pub problem: Problem,
     /// The file's name, [`SET`] or [`SCHEDULERS`].
     pub file: Box<str>,
-    /// The whole text that the span points into.
+    /// The whole text that contains the mistake.
     pub source: Arc<str>,
-    /// First and last byte (exclusive) of the wrong place.
+    /// First and last byte (exclusive) of the mistake.
     pub span: Range<usize>,
-    /// The key, with a dot before the part of a compound value; empty for errors of syntax.
+    /// The key, with a dot before the part of a compound value; empty for syntax errors.
     pub key: Box<str>,
-    /// The value as written; empty where there is none.
+    /// The value as written; empty if there is none.
     pub value: Box<str>,
     /// What is allowed instead.
     pub allowed: Box<str>,
 }
 
 impl ScenarioError {
-    /// Line of the wrong place, from 1.
+    /// Line of the mistake, from 1.
     pub fn line(&self) -> usize {
         1 + self.before().matches('\n').count()
     }
 
-    /// Columns of the wrong place in its line, in characters from 1, end exclusive. A place that goes on in further
-    /// lines ends with its first.
+    /// Columns of the mistake in its line, in characters from 1, end exclusive. If the mistake spans several lines, the
+    /// range ends with the first.
     pub fn columns(&self) -> Range<usize> {
         let before = self.before();
         let column = |text: &str| text.chars().count();
@@ -63,8 +63,8 @@ impl ScenarioError {
         start..start + column(place.lines().next().unwrap_or("")).max(1)
     }
 
-    /// The name that was probably meant: the setting of an unknown key, or the value of a key that takes one of some names. `None` if
-    /// none of those that are allowed is near enough.
+    /// The name that was probably meant: a setting for an unknown key, or a name for a value that takes one of some
+    /// names. `None` if no allowed name is near enough.
     pub fn suggestion(&self) -> Option<Suggestion> {
         let is_there = |word: &str| names_in(&self.allowed).any(|name| name == word);
         let near = |word: &str| nearest(word, names_in(&self.allowed)).filter(|name| *name != word).map(str::to_owned);
@@ -90,12 +90,12 @@ impl ScenarioError {
         }
     }
 
-    /// Whether the wrong place is an option's value, which has no lines.
+    /// Whether the mistake is in an option's value, which has no lines.
     fn is_on_command_line(&self) -> bool {
         self.file.starts_with("--")
     }
 
-    /// The text up to the wrong place.
+    /// The text up to the mistake.
     fn before(&self) -> &str {
         let mut end = self.span.start.min(self.source.len());
         while !self.source.is_char_boundary(end) {
@@ -108,24 +108,24 @@ impl ScenarioError {
 /// A name that was probably meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Suggestion {
-    /// In the place of the key.
+    /// A setting in place of the key.
     Setting(String),
-    /// In the place of the value.
+    /// A name in place of the value.
     Value(String),
 }
 
-/// The names in a text that says what is allowed: words between commas, after `one of` or a colon.
+/// The names in a text of allowed values: words between commas, after `one of` or a colon.
 fn names_in(allowed: &str) -> impl Iterator<Item = &str> {
     let list = allowed.rsplit_once(": ").map_or(allowed, |(_, list)| list);
     let words = list.split(", ").flat_map(|part| part.split(" or "));
     let words = words.map(|word| word.trim_start_matches("or ").trim_start_matches("one of "));
     let words = words.map(|word| word.split(':').next().unwrap_or(word));
-    // Numbers are no names: a wrong one is no slip of the pen.
+    // Numbers are not names, so no similar one is suggested.
     words.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()) && !word.contains(' '))
 }
 
 impl fmt::Display for ScenarioError {
-    /// `FILE:LINE: key = value: allowed: ...`; without a line for the command line's own words.
+    /// Writes `FILE:LINE: key = value: allowed: ...`, without a line for text from the command line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if !self.is_on_command_line() {

@@ -1,10 +1,9 @@
 //! Scenario files: TOML, `format = 1`.
 //!
-//! A [`Document`] is a file's text with overrides. [`Document::scenario`] makes a [`Scenario`] of it: plain data,
-//! checked, for one [`Variant`] of the run (a scheduler to try, or plain TCP on one path). Whatever is wrong is a
-//! [`ScenarioError`] with file, line, value and what is allowed. Each setting is declared once, in `setting.rs`;
-//! reading, writing, errors and the JSON Schema follow from there. Values that come in kinds are in `kinds/`, middleboxes in
-//! `crate::middlebox`.
+//! A [`Document`] is a file's text with overrides. [`Document::scenario`] makes a [`Scenario`] of it: plain, checked
+//! data for one [`Variant`] (a scheduler to try, or plain TCP on one path). Each mistake is a [`ScenarioError`] with
+//! file, line, value and what is allowed. Each setting is declared once, in `setting.rs`; reading, writing, errors and
+//! the JSON Schema follow from that. Values with several kinds are in `kinds/`, middleboxes in `crate::middlebox`.
 //!
 //! ```toml
 //! format = 1
@@ -30,11 +29,13 @@
 //! receive_buffer = "auto 128KiB..6MiB"
 //! ```
 
+mod build;
 mod canonical;
 mod connection;
 mod data;
 mod document;
 mod error;
+mod keys;
 mod kinds;
 mod link;
 mod nearest;
@@ -48,25 +49,25 @@ mod warnings;
 #[cfg(test)]
 mod tests;
 
-pub use connection::Variant;
 pub use data::{
-    Algorithm, Connection, Direction, EndsWith, Gaps, HostModel, Node, Path, PathMode, Scenario, TraceStart, Workload,
+    Algorithm, Connection, Direction, EndsWith, Gaps, HostModel, Node, Path, PathMode, Scenario, TraceStart, Traffic,
+    TrafficPattern, Workload,
 };
 pub use document::{Data, Document, Entry, Place, Value};
 pub use error::{Problem, SCHEDULERS, SET, ScenarioError, Suggestion};
+pub use keys::connection_keys;
 pub use link::{Change, Link, LinkChange, LinkSettings, Rate, TraceSource};
 pub use nearest::{did_you_mean, nearest};
-pub use read::{Reader, connection_keys};
+pub use read::Reader;
 pub use schema::{reference, schema};
-pub use spec::SchedulerSpec;
-pub use traffic::{Traffic, TrafficPattern};
+pub use spec::{SchedulerSpec, Variant};
 
-/// Gives a run the files that its scenario names; runs do no input or output of their own.
+/// Gives a run the files that its scenario names, because runs do no input or output of their own.
 pub trait Files {
-    /// The text of the file called `name`, as the scenario writes it.
+    /// The text of the file that the scenario calls `name`.
     ///
     /// # Errors
-    /// Why it cannot be read, for people.
+    /// The reason why the file cannot be read, for people.
     fn read(&self, name: &str) -> Result<String, String>;
 }
 

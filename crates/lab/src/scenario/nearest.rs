@@ -1,10 +1,10 @@
-//! The name that was probably meant by one that does not exist.
+//! Finds the name that was probably meant by an unknown one.
 
-/// A shorter beginning of a name says too little.
+/// Least letters of a beginning that identifies a name.
 const LEAST_LETTERS: usize = 3;
 
-/// The one of `names` that is most like `wanted`, if it is like it: at most one letter in three is missing, too many, wrong, or in the
-/// place of its neighbour. If there is none, the only one that begins with `wanted`.
+/// The name most similar to `wanted`, if it is similar enough: at most one letter in three is missing, too many, wrong,
+/// or exchanged with its neighbour. If there is none, the only name that begins with `wanted`.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let letters = wanted.chars().count();
     let wanted = wanted.to_lowercase();
@@ -15,7 +15,7 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
     near.or_else(|| longer.next().filter(|_| longer.next().is_none()))
 }
 
-/// `then`, after "did you mean `NAME`?" if one of `names` is near enough to `wanted`.
+/// The text `then`, behind "did you mean `NAME`?" if one of `names` is similar enough to `wanted`.
 pub fn did_you_mean<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, then: &str) -> String {
     let Some(name) = nearest(wanted, names) else { return then.to_owned() };
     let mut letters = then.chars();

@@ -3,59 +3,23 @@
 use super::data::{Node, Path};
 use super::document::{Data, Document, Entry, Place, Value, shown};
 use super::error::{Problem, ScenarioError};
+use super::keys::{IN_PATH, known_keys};
 use super::link::{Change, Link, LinkChange, LinkSettings, default_link};
-use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, TRAFFIC, change_of};
+use super::setting::{LINK, PATH, Setting, TRACE, change_of};
 use crate::middlebox::{Middlebox, MiddleboxParser};
 use crate::value_parser::{Bool, Name, Time, ValueParser, Wrong};
 use pathweave_units::Duration;
 use std::collections::BTreeMap;
-
-/// Keys of the file itself beside the settings.
-pub(crate) const TOP: &[&str] = &["format", "node", "link", "path", "connection", "traffic", "scheduler"];
-/// Keys of `[[path]]` beside the settings of paths and links.
-pub(crate) const IN_PATH: &[&str] = &["name", "middlebox", "links", "up", "down", "change"];
-/// Keys of `[[link]]` beside the settings of links.
-pub(crate) const IN_LINK: &[&str] = &["name", "between", "up", "down", "change"];
-/// Keys of `[[path.change]]` and `[[link.change]]` beside the settings of links.
-pub(crate) const IN_CHANGE: &[&str] = &["at", "direction", "up"];
-/// Keys of `[[connection]]` beside the settings of connections.
-pub(crate) const IN_CONNECTION: &[&str] = &["name", "paths", "count"];
-/// Keys of `[[traffic]]` beside the settings of traffic.
-pub(crate) const IN_TRAFFIC: &[&str] = &["name", "path"];
-
-fn keys_of<T>(settings: &[Setting<T>]) -> impl Iterator<Item = &'static str> {
-    settings.iter().map(|s| s.key)
-}
-
-/// All keys that an element of `[[list]]` may have.
-pub(crate) fn known_keys(list: &str) -> Vec<&'static str> {
-    let link = || keys_of(LINK).chain([TRACE.key]);
-    match list {
-        "" => keys_of(SCENARIO).chain(TOP.iter().copied()).collect(),
-        "path" => ["name"].into_iter().chain(link()).chain(keys_of(PATH)).chain(IN_PATH[1..].iter().copied()).collect(),
-        "link" => IN_LINK[..2].iter().copied().chain(link()).chain(IN_LINK[2..].iter().copied()).collect(),
-        "direction" => link().collect(),
-        "change" => IN_CHANGE.iter().copied().chain(link()).collect(),
-        "traffic" => IN_TRAFFIC.iter().copied().chain(keys_of(TRAFFIC)).collect(),
-        "connection" => IN_CONNECTION.iter().copied().chain(keys_of(CONNECTION)).collect(),
-        _ => vec!["name"],
-    }
-}
-
-/// All keys that `[[connection]]` may have.
-pub fn connection_keys() -> Vec<&'static str> {
-    known_keys("connection")
-}
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
 /// The names of elements and their numbers.
 pub(crate) type Names = BTreeMap<String, usize>;
 
-/// The document's errors and helpers to read its values; other files that are written alike are read with it too.
+/// Helpers that read a document's values and make its errors. Other files of the same form are read with it too.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
-    /// What is read.
+    /// The document.
     pub document: &'a Document,
 }
 
@@ -70,7 +34,7 @@ impl<'a> Reader<'a> {
         self.document.error(Problem::Missing, place, key, String::new(), allowed.into())
     }
 
-    /// Every key of a table must be one of these.
+    /// Checks that every key of a table is one of these.
     ///
     /// # Errors
     /// At the first key that is not.
@@ -79,7 +43,7 @@ impl<'a> Reader<'a> {
         Err(self.unknown(entry, known))
     }
 
-    /// The error for a key that is none of these.
+    /// The error for a key that is not one of these.
     pub(crate) fn unknown(&self, entry: &Entry, known: &[&str]) -> ScenarioError {
         let value = entry.value.shown();
         self.document.error(Problem::UnknownKey, entry.key_place, &entry.key, value, known.join(", "))
@@ -105,7 +69,7 @@ impl<'a> Reader<'a> {
         self.document.error(Problem::Value, place, &format!("{key}.{part}"), shown(&text), allowed)
     }
 
-    /// The text of a value. A table `{ kind = "name", key = "value" }` is `name:key=value`.
+    /// The text of a value. A table `{ kind = "name", key = "value" }` becomes `name:key=value`.
     ///
     /// # Errors
     /// If it is a list, or a table without a kind.
@@ -135,7 +99,7 @@ impl<'a> Reader<'a> {
     /// The tables of `[[key]]`; empty if there are none.
     ///
     /// # Errors
-    /// If something else is there.
+    /// If the value is something else.
     pub fn tables(&self, within: &'a [Entry], key: &str) -> Result<Vec<(&'a Value, &'a [Entry])>> {
         let Some(entry) = within.iter().find(|e| e.key == key) else { return Ok(Vec::new()) };
         let Data::List(list) = &entry.value.data else {
@@ -148,10 +112,10 @@ impl<'a> Reader<'a> {
         list.iter().map(table).collect()
     }
 
-    /// The table `key`, if it is there.
+    /// The table `key`, if there is one.
     ///
     /// # Errors
-    /// If it is no table.
+    /// If the value is not a table.
     pub fn table(&self, within: &'a [Entry], key: &str) -> Result<Option<&'a [Entry]>> {
         let Some(entry) = within.iter().find(|e| e.key == key) else { return Ok(None) };
         match &entry.value.data {
@@ -174,7 +138,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The name of a new element, which is added to those of the others: the one given or a made-up one.
+    /// The name of a new element, given or made up. It is added to the names of the others.
     pub(crate) fn name(&self, what: &str, table: &(&'a Value, &'a [Entry]), names: &mut Names) -> Result<String> {
         let index = names.len();
         let Some(entry) = table.1.iter().find(|e| e.key == "name") else {
@@ -222,7 +186,7 @@ impl<'a> Reader<'a> {
         Ok(network)
     }
 
-    /// `between = ["a", "b"]`.
+    /// Reads `between = ["a", "b"]`.
     fn ends(&self, table: &(&'a Value, &'a [Entry]), nodes: &[Node], names: &Names) -> Result<(usize, usize)> {
         let two = "two nodes such as [\"client\", \"router\"]";
         let Some(entry) = table.1.iter().find(|e| e.key == "between") else {
@@ -293,7 +257,7 @@ impl<'a> Reader<'a> {
         Ok(path)
     }
 
-    /// `middlebox = ["isn", "split:size=500B"]`, from the client to the server; a single one needs no list.
+    /// Reads `middlebox = ["isn", "split:size=500B"]`, from the client to the server. A single middlebox needs no list.
     fn middleboxes(&self, value: &'a Value) -> Result<Vec<Middlebox>> {
         match &value.data {
             Data::List(list) => list.iter().map(|value| self.read::<MiddleboxParser>("middlebox", value)).collect(),
@@ -306,7 +270,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `links = ["a", "b"]`, from the client to the server: each must begin where the one before ends.
+    /// Reads `links = ["a", "b"]`, from the client to the server. Each link must begin where the one before ends.
     fn route(&self, value: &'a Value, network: &Network, names: &Names, path: &mut Path) -> Result<()> {
         let words = self.names("links", value)?;
         let mut at: Option<usize> = None;
@@ -318,7 +282,7 @@ impl<'a> Reader<'a> {
             };
             let (up, down) = (2 * index, 2 * index + 1);
             let link = &network.links[up];
-            // The first link's direction follows from the second one; a single link goes as it is written.
+            // The direction of the first link follows from the second link. A single link is used as it is written.
             let next = words.get(i + 1).and_then(|(word, _)| names.get(*word));
             let start = at.unwrap_or_else(|| match next.map(|next| &network.links[2 * next]) {
                 Some(next) if [next.from, next.to].contains(&link.from) && ![next.from, next.to].contains(&link.to) => {
@@ -350,7 +314,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Adds `NAME.up` and `NAME.down`.
+    /// Adds the links `NAME.up` and `NAME.down`.
     fn both_directions(
         &self,
         name: &str,
@@ -384,7 +348,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The settings of a link that are in a table; other keys are left alone.
+    /// Reads the settings of a link in a table, and ignores other keys.
     fn link_settings(&self, table: &'a [Entry], settings: &mut LinkSettings) -> Result<()> {
         let mut shaped = false;
         for entry in table {
@@ -400,7 +364,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// `[[path.change]]`: whether it is for the way up and for the way down, and what it changes.
+    /// Reads `[[path.change]]`: whether it applies to each direction, and the changes.
     fn changes(&self, table: &(&'a Value, &'a [Entry])) -> Result<(bool, bool, Vec<Change>)> {
         self.check_keys(table.1, &known_keys("change"))?;
         let mut at: Option<Duration> = None;
@@ -431,7 +395,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The network as read.
+/// The links and paths that were read.
 #[derive(Default)]
 pub(crate) struct Network {
     pub(crate) nodes: Vec<Node>,

@@ -1,12 +1,11 @@
-//! What scenario files can say, from the tables that read them: as a JSON Schema for editors, and as a reference in Markdown with each
-//! setting's default, what it takes and an example.
+//! A JSON Schema of scenario files for editors, and a reference in Markdown with each setting's default, allowed values
+//! and an example. Both are made from the tables that read the files.
 
-use super::connection::{Count, default_connection};
-use super::data::{Path, Scenario};
+use super::connection::Count;
+use super::data::{Path, Scenario, default_connection, default_traffic};
 use super::document::Document;
 use super::link::default_link;
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, TRAFFIC};
-use super::traffic::default_traffic;
 use crate::middlebox::MiddleboxParser;
 use crate::value_parser::compound::Kind;
 use crate::value_parser::{Bool, Name, Time, ValueParser};
@@ -14,8 +13,8 @@ use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
-/// The schema of `format = 1`, as committed in `scenarios/schema.json`. Registered names and relations between values
-/// are beyond it.
+/// The schema of `format = 1`, as committed in `scenarios/schema.json`. It does not cover names of the registry and
+/// relations between values.
 pub fn schema() -> Schema {
     let mut top = properties(SCENARIO);
     top.insert("format".into(), json!({ "const": 1, "description": "The format's version" }));
@@ -47,7 +46,7 @@ fn properties<T>(settings: &[Setting<T>]) -> Map<String, Value> {
     settings.iter().map(|setting| (setting.key.to_owned(), property(setting))).collect()
 }
 
-/// With a name.
+/// Adds a name to these properties.
 fn named(mut properties: Map<String, Value>) -> Map<String, Value> {
     properties.insert("name".into(), Name::schema().to_value());
     properties
@@ -65,14 +64,14 @@ fn names(description: &str) -> Value {
     json!({ "type": "array", "items": { "type": "string" }, "description": description })
 }
 
-/// Settings of one direction.
+/// The settings of one direction.
 fn direction() -> Map<String, Value> {
     let mut properties = properties(LINK);
     properties.insert(TRACE.key.into(), property(&TRACE));
     properties
 }
 
-/// Settings of both directions, what differs in one, and changes.
+/// The settings of both directions, of a single one, and changes.
 fn both_directions() -> Map<String, Value> {
     let mut all = direction();
     for (key, description) in

@@ -1,13 +1,12 @@
-//! The settings of links, paths and connections, each declared once: reading, writing, errors and the JSON Schema
-//! come from here.
+//! The settings of links, paths and connections. Each is declared once here, for reading, writing, errors and the JSON
+//! Schema.
 
-use super::data::{Connection, Direction, EndsWith, HostParser, Path, PathMode, Scenario, TraceStart};
+use super::data::{Connection, Direction, EndsWith, HostParser, Path, PathMode, Scenario, TraceStart, Traffic};
 use super::kinds::{
     AlgorithmParser, JitterParser, LossParser, PacingParser, PathManagerParser, QueueParser, RateParser,
     ReceiveBufferParser, ReorderParser, TraceParser, TrafficPatternParser, WorkloadParser,
 };
 use super::link::{LinkChange, LinkSettings};
-use super::traffic::Traffic;
 use crate::value_parser::compound::Kind;
 use crate::value_parser::{Bool, Number, PositiveTime, Share, Size, Text, Time, ValueParser, Whole, Wrong, words};
 use pathweave_netsim::{LossPosition, OnDown};
@@ -16,25 +15,26 @@ use schemars::Schema;
 
 /// One setting of a `T`.
 pub(crate) struct Setting<T> {
-    /// Its key.
+    /// The setting's key.
     pub(crate) key: &'static str,
-    /// What it is, with its unit where the value shows none.
+    /// A description, with the unit if the value shows none.
     pub(crate) about: &'static str,
-    /// Puts a written value in place.
+    /// Sets a value from its text.
     pub(crate) set: fn(&mut T, &str) -> Result<(), Wrong>,
-    /// The value as it would be written; `None` if it has no written form (then leaving the key out means it).
+    /// The value as text; `None` if it has no written form. Such a value is only set by leaving the key out.
     pub(crate) get: fn(&T) -> Option<String>,
     /// JSON Schema of its values.
     pub(crate) schema: fn() -> Schema,
-    /// What is allowed, in words.
+    /// The allowed values, in words.
     pub(crate) allowed: fn() -> String,
-    /// Values as they may be written.
+    /// Examples of values.
     pub(crate) examples: fn() -> &'static [&'static str],
-    /// The kinds of its values, where they have kinds with parts.
+    /// The kinds of values, if the kinds have parts.
     pub(crate) kinds: fn() -> &'static [Kind],
 }
 
-/// `ValueParser, field, "about"` for each setting whose key is its field's name, or `ValueParser, field as "key", "about"`.
+/// Declares settings: `ValueParser, field, "about"` for a setting whose key is its field's name, or `ValueParser, field
+/// as "key", "about"`.
 macro_rules! settings {
     ($type:ty { $($parser:ty, $($field:ident).+ as $key:literal, $about:literal;)+ }) => {
         &[$(Setting::<$type> {
@@ -53,7 +53,7 @@ macro_rules! settings {
     };
 }
 
-/// Of the scenario itself.
+/// Settings of the scenario itself.
 pub(crate) const SCENARIO: &[Setting<Scenario>] = settings!(Scenario {
     Text, name as "name", "The scenario's name";
     Text, description as "description", "What the scenario shows, in a line or two";
@@ -67,13 +67,14 @@ pub(crate) const SCENARIO: &[Setting<Scenario>] = settings!(Scenario {
         "Where recorded traces start: seeded (at a different place for each seed) or beginning";
 });
 
-/// Of one direction of a link: `ValueParser, field as "key" => Change, "about"`. Makes [`LINK`] and [`change_of`].
+/// Declares the settings of one direction of a link: `ValueParser, field as "key" => Change, "about"`. Makes [`LINK`]
+/// and [`change_of`].
 macro_rules! link_settings {
     ($($parser:ty, $field:ident as $key:literal => $change:ident, $about:literal;)+) => {
-        /// Of one direction of a link.
+        /// Settings of one direction of a link.
         pub(crate) const LINK: &[Setting<LinkSettings>] = settings!(LinkSettings { $($parser, $field as $key, $about;)+ });
 
-        /// The change that gives a link the setting `key` as it is in `settings`.
+        /// The change that gives a link the value of the setting `key` in `settings`.
         pub(crate) fn change_of(key: &str, settings: &LinkSettings) -> Option<LinkChange> {
             let settings = settings.clone();
             Some(match key {
@@ -104,7 +105,7 @@ link_settings! {
         "What happens to waiting packets when the link goes down: they stay (hold) or are dropped (drop)";
 }
 
-/// Instead of `rate`.
+/// The setting `trace`, in place of `rate`.
 pub(crate) const TRACE: Setting<LinkSettings> = Setting {
     key: "trace",
     about: "Replaces rate: the name of a recorded trace in mahimahi's format, in the folder of the scenario file, or a generator",
@@ -119,7 +120,7 @@ pub(crate) const TRACE: Setting<LinkSettings> = Setting {
     kinds: TraceParser::kinds,
 };
 
-/// Of a path as connections see it.
+/// Settings of a path for connections.
 pub(crate) const PATH: &[Setting<Path>] = &[
     Setting {
         key: "quota",
@@ -175,7 +176,7 @@ pub(crate) const PATH: &[Setting<Path>] = &[
     },
 ];
 
-/// Of a connection. A scheduler entry can override each.
+/// Settings of a connection. A scheduler entry can override each.
 pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Bool, engine.mptcp as "mptcp", "Whether this is Multipath TCP; otherwise it is plain TCP on the first of its paths";
     Bool, measured as "measured", "Whether the metrics count this connection, and whether it uses the compared schedulers (by default the same as mptcp)";
@@ -233,7 +234,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     PositiveTime, engine.tcp.time_wait as "time_wait", "How long a closed subflow keeps its addresses and ports from new ones (TIME_WAIT)";
 });
 
-/// Of UDP traffic.
+/// Settings of UDP traffic.
 pub(crate) const TRAFFIC: &[Setting<Traffic>] = settings!(Traffic {
     DirectionParser, direction as "direction", "From the client to the server (upload) or back (download)";
     TrafficPatternParser, pattern as "pattern", "Which packets are sent, and when";

@@ -1,30 +1,33 @@
-//! Scheduler entries: `minrtt`, `minrtt:pr=true`, `cp:mode=conservative:receive_buffer=60KB`.
+//! The variants of a scenario to run, with scheduler entries such as `minrtt`, `minrtt:pr=true` or
+//! `cp:mode=conservative:receive_buffer=60KB`, as written and as the registry has them.
 
-use super::data::{Algorithm, Connection};
+use super::data::{Algorithm, Connection, PathMode, default_connection};
 use super::error::{Problem, SCHEDULERS, ScenarioError};
 use super::kinds::AlgorithmParser;
 use super::setting::CONNECTION;
 use crate::value_parser::ValueParser;
 use pathweave_algorithms::Registry;
+use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::congestion::ChosenController;
-use pathweave_proto::parameter::{ParameterError, Values};
+use pathweave_proto::parameter::{Parameter, ParameterError, Values};
+use std::collections::BTreeMap;
 
-/// A scheduler of the registry with its parameters and with the settings of the connection that it overrides. Both are
-/// written alike; if a parameter and a setting have the same name, the parameter is meant.
+/// A scheduler of the registry with its parameters and the connection settings that it overrides. Both have the same
+/// form. If a parameter and a setting have the same name, the parameter is meant.
 /// A value that contains colons can only be written in a file's `[scheduler.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedulerSpec {
-    /// As written: the label of its results.
+    /// The text as written, which is the label of its results.
     pub text: String,
-    /// The scheduler's name and everything given.
+    /// The scheduler's name and all given parameters and settings.
     pub(crate) algorithm: Algorithm,
 }
 
 impl SchedulerSpec {
-    /// Splits an entry of `--schedulers`.
+    /// Reads an entry of `--schedulers`.
     ///
     /// # Errors
-    /// If it is not a name with `key=value` after colons.
+    /// If the text is not a name followed by `key=value` after colons.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         let text = text.trim();
         match AlgorithmParser::read(text) {
@@ -57,11 +60,11 @@ impl SchedulerSpec {
     /// allowed.
     pub fn check(&self, registry: &Registry) -> Result<(), ScenarioError> {
         let split = split(&self.algorithm, registry).map_err(|e| self.error(e))?;
-        let mut scratch = super::connection::default_connection();
+        let mut scratch = default_connection();
         split.settings.iter().try_for_each(|(key, value)| apply(&mut scratch, key, value).map_err(|e| self.error(e)))
     }
 
-    /// The names of the connection's settings that the entry has beside the scheduler's own parameters.
+    /// The names of the connection settings in the entry, without the scheduler's own parameters.
     ///
     /// # Errors
     /// If there is no such scheduler, or a name is neither a parameter nor a setting.
@@ -70,9 +73,61 @@ impl SchedulerSpec {
         Ok(split.settings.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// An error in this entry.
+    /// Makes an error about this entry.
     pub(crate) fn error(&self, ParameterError { name, value, allowed }: ParameterError) -> ScenarioError {
         error_in(&self.text, name, value, allowed)
+    }
+}
+
+/// A variant of a scenario to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// Every connection has the scheduler that the file names.
+    AsWritten,
+    /// Every measured MPTCP connection has this scheduler.
+    Scheduler(SchedulerSpec),
+    /// Every measured connection is plain TCP on this one of its paths (on its last if it has fewer), with its own
+    /// controller and buffers. This is the baseline `tcp-path0`, `tcp-path1`, ...
+    PlainTcp(usize),
+}
+
+impl Variant {
+    /// The variant's name in results.
+    pub fn label(&self) -> String {
+        match self {
+            Variant::AsWritten => "as-written".into(),
+            Variant::Scheduler(spec) => spec.text.clone(),
+            Variant::PlainTcp(path) => format!("tcp-path{path}"),
+        }
+    }
+}
+
+impl Connection {
+    /// The engine's settings, which both ends share.
+    ///
+    /// # Errors
+    /// If the registry is not the one that the scenario was read with.
+    pub fn config(&self, registry: &Registry) -> Result<ConnectionConfig, ParameterError> {
+        let scheduler = registry.choose_scheduler(&self.engine.scheduler.name, &self.engine.scheduler.given)?;
+        let congestion = controller(&self.engine.congestion, registry)?;
+        let single_path = self.path_mode == PathMode::Single;
+        Ok(ConnectionConfig {
+            host: self.host.into(),
+            single_path,
+            ..self.engine.clone().with_algorithms(scheduler, congestion)
+        })
+    }
+
+    /// Every parameter of the connection's scheduler with its value as written, defaults included.
+    pub fn scheduler_parameters(&self, registry: &Registry) -> BTreeMap<String, String> {
+        let factory = registry.scheduler(&self.engine.scheduler.name);
+        let declared = factory.map(|factory| factory.parameters()).unwrap_or_default();
+        let given = &self.engine.scheduler.given;
+        let value = |p: &Parameter<'_>| match given.iter().find(|(key, _)| key == p.name) {
+            Some((_, value)) => value.clone(),
+            None => p.default.to_owned(),
+        };
+        declared.iter().map(|p| (p.name.to_owned(), value(p))).collect()
     }
 }
 
@@ -91,11 +146,11 @@ fn error_in(text: &str, key: String, value: String, allowed: String) -> Scenario
     }
 }
 
-/// What an algorithm's text holds.
+/// The parts of an algorithm's text.
 pub(crate) struct Split {
     /// The algorithm's own parameters.
     pub(crate) parameters: Vec<(String, String)>,
-    /// Settings of the connection.
+    /// The connection's settings.
     pub(crate) settings: Vec<(String, String)>,
 }
 
@@ -104,7 +159,7 @@ pub(crate) fn can_override(key: &str) -> bool {
     key != "scheduler" && CONNECTION.iter().any(|s| s.key == key)
 }
 
-/// Tells a scheduler's parameters from settings of the connection, and checks the parameters.
+/// Separates a scheduler's parameters from the connection's settings, and checks the parameters.
 pub(crate) fn split(algorithm: &Algorithm, registry: &Registry) -> Result<Split, ParameterError> {
     let factory = registry.scheduler(&algorithm.name)?;
     let declared = factory.parameters();
@@ -120,14 +175,14 @@ pub(crate) fn split(algorithm: &Algorithm, registry: &Registry) -> Result<Split,
     Ok(Split { parameters, settings })
 }
 
-/// The chosen controller, its parameters checked.
+/// The chosen controller, with its parameters checked.
 pub(crate) fn controller(algorithm: &Algorithm, registry: &Registry) -> Result<ChosenController, ParameterError> {
     let chosen = registry.choose_controller(&algorithm.name, &algorithm.given)?;
     chosen.build()?;
     Ok(chosen)
 }
 
-/// Puts a setting of a connection in place.
+/// Sets a setting of a connection.
 pub(crate) fn apply(connection: &mut Connection, key: &str, value: &str) -> Result<(), ParameterError> {
     let setting = CONNECTION.iter().find(|s| s.key == key);
     let wrong = |allowed| ParameterError { name: key.to_owned(), value: value.to_owned(), allowed };

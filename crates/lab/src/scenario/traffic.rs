@@ -1,69 +1,13 @@
-//! UDP traffic beside the connections: what it is, and how a file's `[[traffic]]` is read.
+//! How a file's `[[traffic]]` is read.
 
-use super::data::{Direction, Path};
+use super::data::{Path, Traffic, default_traffic};
 use super::document::Entry;
 use super::error::ScenarioError;
-use super::read::{Names, Reader, known_keys};
+use super::keys::known_keys;
+use super::read::{Names, Reader};
 use super::setting::TRAFFIC;
-use pathweave_units::{Bitrate, Duration};
 
-/// A source of UDP packets.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Traffic {
-    /// Its name.
-    pub name: String,
-    /// Index of the path that its packets take.
-    pub path: usize,
-    /// From the client to the server (upload) or back.
-    pub direction: Direction,
-    /// When which packets are sent.
-    pub pattern: TrafficPattern,
-    /// From this time on.
-    pub start: Duration,
-    /// Up to this time; zero: to the end of the run.
-    pub stop: Duration,
-}
-
-/// When UDP packets are sent. Sizes are bytes of UDP payload; 28 bytes of headers are added.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum TrafficPattern {
-    /// At even intervals.
-    Constant {
-        /// Of the payload.
-        rate: Bitrate,
-        /// Bytes of a packet's payload.
-        packet: u16,
-    },
-    /// At exponentially distributed intervals.
-    Poisson {
-        /// Mean rate of the payload.
-        rate: Bitrate,
-        /// Bytes of a packet's payload.
-        packet: u16,
-    },
-    /// At even intervals while it is on, not at all while it is off.
-    OnOff {
-        /// Mean rate of the payload, pauses included.
-        rate: Bitrate,
-        /// Bytes of a packet's payload.
-        packet: u16,
-        /// Mean length of a time in which it sends; Pareto distributed.
-        on: Duration,
-        /// Mean length of a pause; exponentially distributed.
-        off: Duration,
-        /// The Pareto distribution's shape, more than 1: the smaller, the more often it is on for very long.
-        shape: f64,
-    },
-}
-
-/// Traffic with all defaults.
-pub(crate) fn default_traffic() -> Traffic {
-    let pattern = TrafficPattern::Constant { rate: Bitrate::from_mbps(1), packet: 1000 };
-    let (start, stop) = (Duration::ZERO, Duration::ZERO);
-    Traffic { name: String::new(), path: 0, direction: Direction::Upload, pattern, start, stop }
-}
-
-/// The tables `[[traffic]]`.
+/// Reads the tables `[[traffic]]`.
 pub(super) fn traffic(reader: Reader<'_>, top: &[Entry], paths: &[Path]) -> Result<Vec<Traffic>, ScenarioError> {
     let (mut all, mut taken): (Vec<Traffic>, Names) = Default::default();
     for table in reader.tables(top, "traffic")? {

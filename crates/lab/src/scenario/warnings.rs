@@ -1,4 +1,4 @@
-//! What is allowed in a scenario and hardly meant.
+//! Warnings about a scenario that is allowed but hardly intended.
 
 use super::data::{Direction, Scenario};
 use super::link::{Link, Rate};
@@ -18,7 +18,7 @@ impl Scenario {
         })
     }
 
-    /// Changes of a link at the run's end or later.
+    /// A warning about changes of a link at the run's end or later.
     fn late_changes(&self, both: &[Link]) -> Option<String> {
         let times = both.iter().flat_map(|link| link.changes.iter().map(|change| change.at));
         let first = times.filter(|at| *at >= self.duration).min()?;
@@ -29,7 +29,7 @@ impl Scenario {
         ))
     }
 
-    /// Measured connections that send data over a direction without a rate.
+    /// Warnings about measured connections that send data over a direction without a rate.
     fn unlimited_data(&self) -> Vec<String> {
         let mut all = Vec::new();
         for connection in self.connections.iter().filter(|c| c.measured) {
@@ -56,12 +56,12 @@ impl Scenario {
 }
 
 impl Link {
-    /// Whether something limits its rate, at any time.
+    /// Whether the link's rate is limited at any time.
     pub fn has_rate(&self) -> bool {
         self.rates().any(|rate| *rate != Rate::Unlimited)
     }
 
-    /// Its name without the direction.
+    /// The link's name without the direction.
     pub fn base_name(&self) -> &str {
         self.name.rsplit_once('.').map_or(self.name.as_str(), |(base, _)| base)
     }

@@ -1,20 +1,23 @@
-//! Applications: when each writes how much, and readers that read at once.
+//! Applications: writers that write by their workload, and readers that read at once.
 
 use super::Noted;
+use super::addressing::{path_between, path_of};
 use super::contents::Contents;
-use super::meter::Meter;
+use super::readings::Readings;
 use super::requests::{Page, Requests};
 use super::traffic::exponential;
 use crate::scenario::{self, Direction, EndsWith, Gaps, Workload};
 use core::net::SocketAddr;
 use pathweave_proto::config::ConnectionConfig;
-use pathweave_proto::{Accepted, ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress};
+use pathweave_proto::{
+    Accepted, Connection, ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress, SubflowId,
+};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
 
-/// A message counts as undelivered if it was due at least this long before the run's end.
+/// Least time between a message's due time and the run's end for it to count as undelivered.
 const IN_TIME: Duration = Duration::from_secs(1);
 
 /// One end of a connection.
@@ -25,13 +28,13 @@ pub(super) struct End {
     pub(super) handle: Option<ConnectionHandle>,
 }
 
-/// A connection's process begins to write this long after it is connected: what the handshake sets off, packets that
-/// announce addresses and joins, stays ahead of its data, as it does where a process needs time to wake up.
+/// Time from the connect to a process's first write. Packets that the handshake causes, such as announcements of
+/// addresses and joins, stay ahead of the data, as if the process needed time to wake up.
 const WAKE_UP: Duration = Duration::from_micros(1);
-/// How much a reader reads, and a writer writes, at once; bytes.
+/// Bytes that a reader reads, or a writer writes, in one call.
 const BLOCK: u64 = 64 << 10;
 
-/// A connection's two applications.
+/// The applications at both ends of a connection.
 pub(super) struct App {
     pub(super) name: String,
     pub(super) measured: bool,
@@ -43,29 +46,29 @@ pub(super) struct App {
     pub(super) client: End,
     pub(super) server: End,
     pub(super) start: Instant,
-    /// The next start or message.
+    /// Time of the next start or message.
     timer: Option<Instant>,
-    /// The first write; the far future before and after it.
+    /// Time of the first write; the far future if that time is unknown or past.
     wakes: Instant,
     written: u64,
-    /// Messages due and not written yet, bytes.
+    /// Bytes of messages that are due and not written yet.
     pending: u64,
     generated: u64,
     closed: bool,
-    /// The times between its messages.
+    /// Random numbers for the times between messages.
     random: Random,
-    /// The objects that it asks for, of a web page.
+    /// The requests for objects, if it loads a web page.
     requests: Option<Requests>,
-    /// Messages and objects on their way: where each ends in the stream, and since when it is awaited.
+    /// Messages and objects on their way: the end of each in the stream, and the time since which it is awaited.
     awaited: VecDeque<(u64, Instant)>,
     contents: Contents,
     pub(super) received: u64,
-    /// Bytes that were read and are not what was written.
+    /// Bytes read that differ from the written ones.
     pub(super) altered: u64,
-    /// When the last byte was read, if all bytes were.
+    /// Time at which the last byte was read; `None` before that.
     pub(super) finished: Option<Instant>,
     pub(super) error: Option<ConnectionError>,
-    /// The reader found the stream's bytes out of order: a broken invariant of the engine.
+    /// Whether the reader got the stream's bytes out of order, which is a broken invariant of the engine.
     pub(super) corrupted: bool,
 }
 
@@ -109,26 +112,26 @@ impl App {
         }
     }
 
-    /// It connects at this time.
+    /// Makes the application connect at this time.
     pub(super) fn start_at(&mut self, start: Instant) {
         self.start = start;
         self.timer = Some(start);
     }
 
-    /// Whether it ends by itself.
+    /// Whether the workload ends by itself.
     pub(super) fn ends(&self) -> bool {
         self.workload.ends()
     }
-    /// Whether it has ended, well or badly.
+    /// Whether it has ended, with or without an error.
     fn is_done(&self) -> bool {
         self.finished.is_some() || self.error.is_some()
     }
-    /// Whether it has to receive anything: a page may have fewer objects than connections.
+    /// Whether it has anything to receive. A page may have fewer objects than connections.
     pub(super) fn has_work(&self) -> bool {
         self.requests.as_ref().is_none_or(|r| r.end() > 0 || self.finished.is_none())
     }
-    /// Messages and objects that were due from `from` on, [`IN_TIME`] or more before `end`, and have not arrived. `None` if the application
-    /// sends as fast as the connection lets it.
+    /// Messages and objects that were due from `from` on, [`IN_TIME`] or more before `end`, and have not arrived.
+    /// `None` if the application sends as fast as the connection allows.
     pub(super) fn undelivered(&self, from: Instant, end: Instant) -> Option<u64> {
         let late = |since: Instant| since >= from && since + IN_TIME <= end;
         match self.workload {
@@ -151,7 +154,18 @@ impl App {
         }
     }
 
-    /// Bytes that the writer has to write now.
+    /// The path of the scenario that a subflow between these addresses runs over.
+    pub(super) fn path_of(&self, local: SocketAddr, remote: SocketAddr) -> Option<usize> {
+        path_between(&self.paths, local, remote)
+    }
+
+    /// The scenario's path that the subflow with this identifier uses.
+    pub(super) fn path_of_subflow(&self, connection: &Connection, id: SubflowId) -> Option<usize> {
+        let (local, remote) = connection.addresses(id)?;
+        self.path_of(local, remote)
+    }
+
+    /// Bytes that the writer could write now.
     fn available(&self) -> u64 {
         match self.workload {
             Workload::Bulk => u64::MAX,
@@ -165,12 +179,12 @@ impl App {
         !self.closed && self.available() > 0
     }
 
-    /// When it does something by itself.
+    /// Time at which the application next acts by itself.
     fn next_time(&self) -> Instant {
         self.timer.map_or(self.wakes, |timer| timer.min(self.wakes))
     }
 
-    /// Where the message ends that the next byte belongs to: a transfer is one message.
+    /// The end of the message to which the next byte belongs. A transfer is one message.
     fn message_end(&self) -> Option<u64> {
         match self.workload {
             Workload::Bulk => None,
@@ -210,7 +224,7 @@ impl App {
         }
     }
 
-    /// The time to its next message.
+    /// Draws the time to the next message.
     fn gap(&mut self) -> Duration {
         let Workload::Messages { rate, message, gaps, .. } = self.workload else { return Duration::ZERO };
         let mean = rate.time_to_send(message);
@@ -221,7 +235,7 @@ impl App {
         gap.max(Duration::from_nanos(1))
     }
 
-    /// The client asks for the next object of its page, and is done where there is none left.
+    /// Makes the client ask for the next object of its page. The client is done if there is none left.
     fn ask(&mut self, now: Instant, endpoint: &mut Endpoint, pages: &mut [Page]) {
         let (Some(requests), Some(client)) = (&mut self.requests, self.client.handle) else { return };
         match requests.ask(&mut pages[requests.page]) {
@@ -236,7 +250,7 @@ impl App {
         }
     }
 
-    /// The server reads requests and answers them.
+    /// Makes the server read requests and answer them.
     fn answer(&mut self, now: Instant, endpoint: &mut Endpoint) {
         let (Some(requests), Some(server)) = (&mut self.requests, self.server.handle) else { return };
         let (last, altered) = requests.read(now, endpoint, server, &self.contents);
@@ -250,8 +264,9 @@ impl App {
         }
     }
 
-    /// Reads one block. The next one is read after the segments that this one allows have left. Returns whether there may be a next one.
-    fn read(&mut self, now: Instant, endpoint: &mut Endpoint, meter: &mut Meter, pages: &mut [Page]) -> bool {
+    /// Reads one block. The next block is read after the segments that this read allows have left. Returns whether
+    /// there may be a next block.
+    fn read(&mut self, now: Instant, endpoint: &mut Endpoint, readings: &mut Readings, pages: &mut [Page]) -> bool {
         let Some(handle) = self.receiver().handle else { return false };
         let mut left = BLOCK;
         while left > 0
@@ -264,12 +279,12 @@ impl App {
             self.altered += self.contents.differing(self.received, &payload);
             self.received += u64::from(payload.len());
             if self.measured {
-                meter.delivered(now, u64::from(payload.len()));
+                readings.delivered(now, u64::from(payload.len()));
             }
         }
         while let Some((_, since)) = self.awaited.pop_front_if(|(end, _)| *end <= self.received) {
             if self.measured {
-                meter.message(since, now);
+                readings.message(since, now);
             }
         }
         if let Some(requests) = &self.requests {
@@ -289,9 +304,9 @@ impl App {
 pub(super) struct Apps {
     pub(super) list: Vec<App>,
     pages: Vec<Page>,
-    /// Those that have something to read.
+    /// Indices of the applications with something to read.
     unread: Vec<usize>,
-    /// The next one to be asked whether its time has come.
+    /// Index of the application to ask next whether its time has come.
     turn: usize,
 }
 
@@ -305,7 +320,8 @@ impl Apps {
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// Lets the next application act whose time has come, each at most once in a turn. Returns the host that acted.
+    /// Lets the next application act whose time has come. Each acts at most once in a turn. Returns the host that
+    /// acted.
     pub(super) fn handle_timeout(&mut self, now: Instant, endpoints: &mut [Endpoint]) -> Option<usize> {
         let Some(due) = (self.turn..self.list.len()).find(|i| self.list[*i].next_time() <= now) else {
             self.turn = 0;
@@ -315,30 +331,30 @@ impl Apps {
         Some(self.start_or_write(now, due, endpoints))
     }
 
-    /// Whether every measured transfer has ended, well or badly.
+    /// Whether every measured transfer has ended, with or without an error.
     pub(super) fn measured_are_done(&self) -> bool {
         self.list.iter().filter(|a| a.measured).all(App::is_done)
     }
 
-    /// Whether everything has ended, well or badly, that the run waits for.
+    /// Whether all connections that the run waits for have ended, with or without an error.
     pub(super) fn are_done(&self, ends_with: EndsWith) -> bool {
         let others = |a: &&App| ends_with == EndsWith::All && !a.measured && a.ends();
         self.measured_are_done() && self.list.iter().filter(others).all(App::is_done)
     }
 
-    /// All streams have real bytes from now on.
+    /// Makes all streams carry real bytes from now on.
     pub(super) fn set_real_payload(&mut self) {
         let contents = Contents::real();
         self.list.iter_mut().for_each(|app| app.contents = contents.clone());
     }
 
-    /// Takes what was recorded on a host, and notes what happened at measured senders.
+    /// Collects a host's observations, and notes those of measured senders.
     pub(super) fn note(&self, host: usize, endpoint: &mut Endpoint, noted: &mut VecDeque<Noted>) {
         while let Some((handle, observation)) = endpoint.poll_observation() {
             let is_at = |end: &End| end.host == host && end.handle == Some(handle);
             let Some(connection) = self.list.iter().position(|a| a.measured && is_at(a.sender())) else { continue };
             let subflows = endpoint.connection(handle).into_iter().flat_map(|c| c.subflows());
-            let paths = subflows.filter_map(|s| Some((s.id, super::build::path_of(s.local.ip())?))).collect();
+            let paths = subflows.filter_map(|s| Some((s.id, path_of(s.local.ip())?))).collect();
             noted.push_back(Noted { connection, paths, observation });
         }
     }
@@ -388,7 +404,13 @@ impl Apps {
     }
 
     /// Handles the events of a host's engine. Returns whether anything was done.
-    pub(super) fn serve(&mut self, now: Instant, index: usize, endpoint: &mut Endpoint, meter: &mut Meter) -> bool {
+    pub(super) fn serve(
+        &mut self,
+        now: Instant,
+        index: usize,
+        endpoint: &mut Endpoint,
+        readings: &mut Readings,
+    ) -> bool {
         let mut acted = false;
         while let Some(Accepted { connection: handle, local, .. }) = endpoint.poll_accept() {
             acted = true;
@@ -409,7 +431,7 @@ impl Apps {
             match event {
                 ConnectionEvent::Connected | ConnectionEvent::Writable => {
                     let is_sender = app.sender().handle == Some(handle) && app.sender().host == index;
-                    // If somebody asks, that end writes first.
+                    // If the workload has requests, the requesting end writes first.
                     match (event, &mut app.requests) {
                         (ConnectionEvent::Connected, Some(_)) if is_sender => {}
                         (ConnectionEvent::Connected, asks) if is_sender || asks.is_some() => app.wakes = now + WAKE_UP,
@@ -431,7 +453,7 @@ impl Apps {
                 ConnectionEvent::Failed(error) => {
                     app.error.get_or_insert(error);
                 }
-                ConnectionEvent::Closed => {}
+                _ => {}
             }
         }
         let mut at = 0;
@@ -439,7 +461,7 @@ impl Apps {
             let app = &mut self.list[i];
             let is_here = app.receiver().host == index;
             acted |= is_here;
-            if is_here && !app.read(now, endpoint, meter, &mut self.pages) {
+            if is_here && !app.read(now, endpoint, readings, &mut self.pages) {
                 self.unread.remove(at);
             } else {
                 at += 1;

@@ -1,41 +1,25 @@
-//! From a scenario to a network, hosts and applications.
+//! Makes a network, hosts and applications from a scenario.
 
+use super::addressing::addresses;
 use super::app::{App, Apps};
+use super::error::BuildError;
 use super::requests::{Page, Requests};
 use super::traces::Traces;
 use super::traffic::Sources;
-use super::wires::Handle;
 use super::wires::Routes;
 use crate::middlebox::Middleboxes;
 use crate::scenario::{self, Change, Direction, Files, Path, Scenario, Workload};
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use pathweave_algorithms::Registry;
 use pathweave_netsim as net;
-use pathweave_netsim::{LinkId, LinkRandom, Network, NodeId, Packet, RouteId, ScheduledChange};
+use pathweave_netsim::{LinkId, LinkRandom, Network, NodeId, Packet, RouteId, ScheduledChange, Tagged};
 use pathweave_proto::connection::PathMeta;
 use pathweave_proto::{Endpoint, LocalAddress, Secrets};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 
-/// Why a scenario could not be built, for reasons that [`scenario::Document::scenario`] cannot check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuildError {
-    /// Where: a link's or connection's name.
-    pub place: String,
-    /// What is wrong.
-    pub message: String,
-}
-
-impl core::fmt::Display for BuildError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
-    }
-}
-
-impl core::error::Error for BuildError {}
-
 pub(super) struct World {
-    pub(super) network: Network<Handle>,
+    pub(super) network: Network<Tagged<u32>>,
     pub(super) endpoints: Vec<Endpoint>,
     pub(super) routes: Vec<Routes>,
     pub(super) host_of_node: Vec<Option<usize>>,
@@ -51,19 +35,6 @@ fn port(i: usize) -> u16 {
 
 /// The first port of UDP traffic; only the digest shows it.
 const TRAFFIC_PORT: u16 = 50_000;
-
-/// The addresses of a path's two ends: 10.P.P.1 and .2, P the path's number from 1.
-pub(super) fn addresses(path: usize) -> (IpAddr, IpAddr) {
-    let [high, low] = (path as u16 + 1).to_be_bytes();
-    (IpAddr::V4(Ipv4Addr::new(10, high, low, 1)), IpAddr::V4(Ipv4Addr::new(10, high, low, 2)))
-}
-
-/// The path that has this address at one of its ends.
-pub(crate) fn path_of(address: IpAddr) -> Option<usize> {
-    let IpAddr::V4(address) = address else { return None };
-    let [_, high, low, _] = address.octets();
-    usize::from(u16::from_be_bytes([high, low])).checked_sub(1)
-}
 
 pub(super) fn build(
     scenario: &Scenario,
@@ -119,13 +90,14 @@ pub(super) fn build(
     Ok(World { network, endpoints, routes, host_of_node, apps, middleboxes, traffic: sources })
 }
 
-/// A path's way from the client, and the way back.
+/// A path's route from the client, and the route back.
 pub type Ways = (RouteId, RouteId);
 
-/// A scenario's links with their changes, and of each path the way from the client and the way back. Packets may be of any kind.
+/// Builds a scenario's links with their changes, and for each path the route from the client and the route back.
+/// Packets may be of any type.
 ///
 /// # Errors
-/// Where a trace cannot be read, or packets would take no time on a path.
+/// If a trace cannot be read, or if packets would take no time on a path.
 pub fn network<P: Packet + Clone>(
     scenario: &Scenario,
     seed: u64,
@@ -148,7 +120,7 @@ pub fn network<P: Packet + Clone>(
             }
         }
     }
-    // In their order, each goes to the end of the timeline, which takes no time.
+    // The changes are sorted, so each is appended to the timeline without a search.
     changes.sort_by_key(|change| (change.at, change.link));
     for change in changes {
         let link = change.link.index();
@@ -159,7 +131,7 @@ pub fn network<P: Packet + Clone>(
     let mut ways = Vec::new();
     for path in &scenario.paths {
         if !path.up.iter().chain(&path.down).any(|i| scenario.links[*i].takes_time()) {
-            // Everything would arrive and be acknowledged at once, for ever.
+            // Otherwise data would arrive and be acknowledged at the same instant without end.
             let message =
                 "packets would take no time on this path; give it a delay, or a limited rate, at all times".into();
             return Err(BuildError { place: path.name.clone(), message });
@@ -173,7 +145,7 @@ pub fn network<P: Packet + Clone>(
     Ok((network, ways))
 }
 
-/// When a connection starts. Every variant of a scenario has the same one for a seed.
+/// Start time of a connection. It depends on the seed and is the same in every variant of a scenario.
 fn start_of(connection: &scenario::Connection, seed: u64) -> Instant {
     let mut random = Random::substream(seed, &format!("start of {}", connection.name));
     let spread = connection.start_spread.as_nanos();
@@ -194,7 +166,7 @@ struct AppMaker<'a> {
 }
 
 impl AppMaker<'_> {
-    /// The applications of connection number `index`, the server's listening.
+    /// Makes the applications of connection number `index`, and lets the server listen.
     fn app(
         &mut self,
         connection: &scenario::Connection,
@@ -233,12 +205,12 @@ impl AppMaker<'_> {
 #[derive(Default)]
 struct Pages {
     list: Vec<Page>,
-    /// The page's name, where it has one.
+    /// Names of the pages; empty if a page has none.
     names: Vec<String>,
 }
 
 impl Pages {
-    /// What a connection asks for; `None` if it does not ask.
+    /// The requests of a connection; `None` if it does not load a page.
     fn requests(&mut self, connection: &scenario::Connection) -> Option<Requests> {
         let Workload::Web { objects, size, request, .. } = connection.workload else { return None };
         let named = self.names.iter().position(|name| !name.is_empty() && *name == connection.page);

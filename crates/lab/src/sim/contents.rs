@@ -1,21 +1,21 @@
-//! What the applications' streams are made of.
+//! Contents of the applications' streams.
 
 use bytes::Bytes;
 use pathweave_wire::Payload;
 
-/// The most that one write of virtual payload hands over, bytes.
+/// Most bytes of one write of virtual payload.
 const VIRTUAL_WRITE: u64 = 1 << 30;
-/// The same of real bytes.
+/// Most bytes of one write of real bytes.
 const REAL_WRITE: u64 = 1 << 16;
-/// Real bytes repeat after this many: a prime, so that neighbouring segments differ.
+/// Period of the real bytes: a prime, so that neighbouring segments differ.
 const PERIOD: u64 = 251;
 
 /// The contents of every stream.
 #[derive(Clone, Debug)]
 pub(super) enum Contents {
-    /// No contents: a payload only says which part of the stream it is. If contents matter, they are zeros.
+    /// No contents: a payload only names its part of the stream. It counts as zeros.
     Virtual,
-    /// Byte number n is n modulo [`PERIOD`]. Holds what one write needs at most, from any place in the period.
+    /// Byte number n is n modulo [`PERIOD`]. Holds enough for one write from any position in the period.
     Real(Bytes),
 }
 
@@ -24,7 +24,7 @@ impl Contents {
         Contents::Real((0..REAL_WRITE + PERIOD).map(|i| (i % PERIOD) as u8).collect::<Vec<u8>>().into())
     }
 
-    /// The stream from `start` on: `len` bytes, or fewer if one write hands over fewer.
+    /// The stream from `start` on: `len` bytes, or fewer if that exceeds one write.
     pub(super) fn from(&self, start: u64, len: u64) -> Payload {
         match self {
             Contents::Virtual => Payload::Virtual { start, len: len.min(VIRTUAL_WRITE) as u32 },
@@ -35,8 +35,8 @@ impl Contents {
         }
     }
 
-    /// How many bytes of those read from `start` on differ from what was written. A virtual payload has no contents that
-    /// could differ.
+    /// Number of the bytes read from `start` on that differ from the written ones. A virtual payload has no contents
+    /// that could differ.
     pub(super) fn differing(&self, start: u64, read: &Payload) -> u64 {
         if let Payload::Virtual { .. } = read {
             return 0;

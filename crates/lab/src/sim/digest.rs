@@ -1,4 +1,4 @@
-//! A hash of everything that a wire would show: time, link, header and fate of each packet.
+//! A hash of everything that a capture of all links would show: time, link, header and fate of each packet.
 
 use core::net::{IpAddr, SocketAddr};
 use pathweave_netsim::Tap;
@@ -6,13 +6,13 @@ use pathweave_wire::mptcp::{CapableContent, DataNumber, Dss, MpJoin, MptcpOption
 use pathweave_wire::{Ecn, Segment};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Packets' lines are hashed together once they have this many bytes: hashing many short pieces costs more.
+/// Bytes that are collected before they are hashed, because hashing many short pieces costs more.
 const HASHED_TOGETHER: usize = 4096;
 
 #[derive(Default)]
 pub(super) struct Digest {
     hash: Xxh3,
-    /// What is not hashed yet.
+    /// Bytes that are not hashed yet.
     line: Vec<u8>,
 }
 
@@ -53,7 +53,7 @@ impl Digest {
         self.numbers([n]);
     }
 
-    /// Together they cost little more than one.
+    /// Adds several numbers, which together cost little more than one.
     #[inline]
     fn numbers<const N: usize>(&mut self, numbers: [u64; N]) {
         self.line.extend_from_slice(numbers.map(u64::to_le_bytes).as_flattened());
@@ -134,7 +134,7 @@ impl Digest {
         }
     }
 
-    /// 32 hexadecimal digits.
+    /// The hash as 32 hexadecimal digits.
     pub(super) fn finish(mut self) -> String {
         self.hash.update(&self.line);
         format!("{:032x}", self.hash.digest128())

@@ -1,39 +1,33 @@
-//! What a run measures, at the receiver of the measured connections.
+//! Measurements of a run, at the receivers of the measured connections.
 
 use super::app::{App, Apps};
-use super::totals::{Totals, path_of_subflow};
-use crate::results::{
-    ConnectionResult, Delays, Intervals, Metrics, OutOfOrder, PathMetrics, STARTS_AFTER_THE_END, Series, Status,
-    TrafficResult,
-};
+use super::readings::{Looks, MaxSteps, Readings, SAMPLE, delays, distribution};
+use super::totals::Totals;
+use crate::results::{ConnectionResult, Metrics, PathMetrics, STARTS_AFTER_THE_END, Series, Status, TrafficResult};
 use crate::scenario::Scenario;
 use pathweave_netsim::LinkStats;
 use pathweave_proto::{Connection, Endpoint};
 use pathweave_units::{Duration, Instant};
 
-/// Out-of-order data is sampled as the maximum of each such time (BLEST §III).
-const SAMPLE: Duration = Duration::from_millis(10);
-/// Out-of-order data is also looked at once in each such time (DPSAF §IV).
-const LOOK: Duration = Duration::from_millis(100);
-/// Samples and series have at most this many entries; a longer run has coarser steps.
+/// Most entries of samples and series. A longer run has longer steps.
 const MAX_STEPS: u64 = 100_000;
 
-/// A finished run's numbers.
+/// The measurements of a finished run.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// How it ended.
+    /// End of the run.
     pub status: Status,
-    /// Why, where it did not complete.
+    /// The reason why it did not complete.
     pub reason: Option<String>,
-    /// Hash of all that a wire would show.
+    /// Hash of everything that a capture of all links would show.
     pub digest: String,
-    /// Numbers.
+    /// The metrics.
     pub metrics: Metrics,
-    /// Numbers over time.
+    /// Values over time.
     pub series: Series,
-    /// Every connection by itself.
+    /// Results of every connection.
     pub connections: Vec<ConnectionResult>,
-    /// The sources of UDP packets.
+    /// Results of the sources of UDP packets.
     pub traffic: Vec<TrafficResult>,
     /// Warnings about the scheduler.
     pub warnings: Vec<String>,
@@ -42,7 +36,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Warns about a scheduler that leaves the paths idle most of the time although it could send.
+    /// Adds a warning about a scheduler that leaves the paths idle most of the time although it could send.
     pub(super) fn warn_of_waiting(&mut self, idle_s: f64) {
         let all = self.metrics.time.total_s();
         if idle_s > all / 2.0 {
@@ -55,126 +49,30 @@ impl Measured {
     }
 }
 
-/// The largest value in each step of time, where a value holds until the next one.
-#[derive(Debug)]
-struct MaxSteps {
-    step: u64,
-    maxima: Vec<u64>,
-    current: u64,
-}
-
-impl MaxSteps {
-    fn new(step: Duration) -> Self {
-        MaxSteps { step: step.as_nanos().max(1), maxima: Vec::new(), current: 0 }
-    }
-    fn set(&mut self, now: Instant, value: u64) {
-        if value == self.current && !self.maxima.is_empty() {
-            return;
-        }
-        let i = (now.as_nanos() / self.step) as usize;
-        while self.maxima.len() <= i {
-            self.maxima.push(self.current);
-        }
-        self.maxima[i] = self.maxima[i].max(value);
-        self.current = value;
-    }
-    /// All steps that have begun before `end`.
-    fn finish(mut self, end: Instant) -> Vec<u64> {
-        let steps = end.as_nanos().div_ceil(self.step) as usize;
-        while self.maxima.len() < steps {
-            self.maxima.push(self.current);
-        }
-        self.maxima.truncate(steps);
-        self.maxima
-    }
-}
-
-/// The mean of a value that is looked at each [`LOOK`], from some time on. A value holds until the next one.
-#[derive(Debug)]
-struct Looks {
-    from: Instant,
-    next: Instant,
-    current: u64,
-    sum: u64,
-    count: u64,
-}
-
-impl Looks {
-    fn new(from: Instant) -> Self {
-        Looks { from, next: Instant::ZERO, current: 0, sum: 0, count: 0 }
-    }
-    fn set(&mut self, now: Instant, value: u64) {
-        while self.next < now {
-            if self.next >= self.from {
-                self.sum += self.current;
-                self.count += 1;
-            }
-            self.next += LOOK;
-        }
-        self.current = value;
-    }
-    fn mean(&mut self, end: Instant) -> f64 {
-        self.set(end, self.current);
-        if self.count > 0 { self.sum as f64 / self.count as f64 } else { 0.0 }
-    }
-}
-
 pub(super) struct Meter {
-    measure_from: Instant,
-    step: Duration,
+    /// Deliveries to the readers.
+    pub(super) readings: Readings,
     paths: usize,
-    /// What had been counted when the measured time began; nothing before it.
+    /// Totals at the start of the measured time; `None` before it.
     before: Option<Totals>,
-    delivered_steps: Vec<u64>,
     path_steps: Vec<Vec<u64>>,
-    /// By connection of the scenario, and by subflow.
+    /// Data by connection of the scenario and by subflow.
     brought: Vec<Vec<Brought>>,
     out_of_order: MaxSteps,
     out_of_order_series: MaxSteps,
     out_of_order_looks: Looks,
     blocked_since: Option<Instant>,
     blocked: Duration,
-    /// The host last looked at, and the bytes that it has in order, out of order, and held back on subflows.
+    /// The host last looked at, and its bytes in order, out of order, and held back on subflows.
     last_seen: Option<(usize, u64, u64, u64)>,
-    /// How long each message was on its way.
-    messages: Vec<Duration>,
-    deliveries: Deliveries,
 }
 
-/// What a subflow of a measured connection has brought so far.
+/// Data that a subflow of a measured connection has delivered so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Brought {
     /// Data bytes that arrived on it first.
     bytes: u64,
     path: Option<usize>,
-}
-
-/// The times at which in-order data was delivered.
-#[derive(Debug, Default)]
-struct Deliveries {
-    last: Option<Instant>,
-    /// Intervals, their sum and the longest.
-    count: u64,
-    sum: Duration,
-    longest: Duration,
-}
-
-impl Deliveries {
-    fn add(&mut self, now: Instant) {
-        let interval = match self.last.replace(now) {
-            Some(last) if last < now => now.since(last),
-            // The first, or more of what became in order at the same time.
-            _ => return,
-        };
-        self.count += 1;
-        self.sum += interval;
-        self.longest = self.longest.max(interval);
-    }
-
-    fn intervals_ms(&self) -> Intervals {
-        let ms = |time: Duration| time.as_secs_f64() * 1e3;
-        Intervals { mean: if self.count > 0 { ms(self.sum) / self.count as f64 } else { 0.0 }, max: ms(self.longest) }
-    }
 }
 
 impl Meter {
@@ -183,12 +81,10 @@ impl Meter {
         let paths = scenario.paths.len();
         let step = scenario.series_step.max(scenario.duration.div(MAX_STEPS)).max(Duration::from_micros(1));
         Meter {
-            measure_from: Instant::ZERO + scenario.measure_from,
-            step,
+            readings: Readings::new(Instant::ZERO + scenario.measure_from, step),
             paths,
             before: (scenario.measure_from == Duration::ZERO)
                 .then(|| Totals::nothing(scenario.connections.len(), paths)),
-            delivered_steps: Vec::new(),
             path_steps: vec![Vec::new(); paths],
             brought: vec![Vec::new(); scenario.connections.len()],
             out_of_order: MaxSteps::new(SAMPLE.max(scenario.duration.div(MAX_STEPS))),
@@ -197,47 +93,22 @@ impl Meter {
             blocked_since: None,
             blocked: Duration::ZERO,
             last_seen: None,
-            messages: Vec::new(),
-            deliveries: Deliveries::default(),
         }
     }
 
-    /// The step of the series.
+    /// Length of a step of the series.
     pub(super) fn step(&self) -> Duration {
-        self.step
+        self.readings.step
     }
 
-    fn add(steps: &mut Vec<u64>, now: Instant, step: Duration, bytes: u64) {
-        let i = (now.as_nanos() / step.as_nanos()) as usize;
-        if steps.len() <= i {
-            steps.resize(i + 1, 0);
-        }
-        steps[i] += bytes;
-    }
-
-    /// Time is about to go on to `next`: the measured time begins before anything that happens in it.
+    /// Called before time advances to `next`. Starts the measured time before anything happens in it.
     pub(super) fn go_on(&mut self, next: Instant, endpoints: &[Endpoint], apps: &Apps) {
-        if self.before.is_none() && next >= self.measure_from {
+        if self.before.is_none() && next >= self.readings.measure_from {
             self.before = Some(Totals::of(endpoints, apps, self.paths));
         }
     }
 
-    /// A measured connection's reader got data.
-    pub(super) fn delivered(&mut self, now: Instant, bytes: u64) {
-        Self::add(&mut self.delivered_steps, now, self.step, bytes);
-        if now >= self.measure_from {
-            self.deliveries.add(now);
-        }
-    }
-
-    /// A measured connection's reader has the last byte of a message, or of an object, that is awaited since `since`.
-    pub(super) fn message(&mut self, since: Instant, now: Instant) {
-        if since >= self.measure_from {
-            self.messages.push(now.since(since));
-        }
-    }
-
-    /// After something happened on a host: how much waits there for earlier data.
+    /// Called after each change on a host: notes how much data waits there for earlier data.
     pub(super) fn observe(&mut self, now: Instant, host: usize, endpoint: &Endpoint, apps: &Apps) {
         let (mut received, mut out_of_order, mut held) = (0, 0, 0);
         let mut seen = false;
@@ -250,7 +121,7 @@ impl Meter {
             out_of_order += receiving.out_of_order_bytes;
             held += receiving.held_bytes;
         }
-        // Nothing has arrived since the last sample, so nothing has changed that is measured here.
+        // Nothing has arrived since the last sample, so the measured values have not changed.
         let seen_now = (host, received, out_of_order, held);
         if !seen || self.last_seen == Some(seen_now) {
             return;
@@ -264,13 +135,14 @@ impl Meter {
             (true, None) => self.blocked_since = Some(now),
             (false, Some(since)) => {
                 self.blocked_since = None;
-                self.blocked += now.since(since.max(self.measure_from));
+                self.blocked += now.since(since.max(self.readings.measure_from));
             }
             _ => {}
         }
     }
 
-    /// Counts new data of a measured connection, the scenario's number `index`, on the paths that it has come over.
+    /// Adds new data of a measured connection to the paths over which it arrived. `index` is the connection's index in
+    /// the scenario.
     fn note_arrivals(&mut self, now: Instant, index: usize, app: &App, connection: &Connection) {
         let seen = &mut self.brought[index];
         for (id, bytes) in connection.first_bytes() {
@@ -283,25 +155,25 @@ impl Meter {
             }
             // These are its first bytes, or its name was another subflow's before.
             if subflow.bytes == 0 || bytes < subflow.bytes {
-                *subflow = Brought { bytes: 0, path: path_of_subflow(app, connection, id) };
+                *subflow = Brought { bytes: 0, path: app.path_of_subflow(connection, id) };
             }
             let new = bytes - core::mem::replace(&mut subflow.bytes, bytes);
             if let Some(steps) = subflow.path.and_then(|path| self.path_steps.get_mut(path)) {
-                Self::add(steps, now, self.step, new);
+                Readings::add(steps, now, self.readings.step, new);
             }
         }
     }
 
     pub(super) fn finish(mut self, end: Instant, endpoints: &[Endpoint], apps: &Apps, digest: String) -> Measured {
         if let Some(since) = self.blocked_since {
-            self.blocked += end.since(since.max(self.measure_from));
+            self.blocked += end.since(since.max(self.readings.measure_from));
         }
         let measured: Vec<&App> = apps.list.iter().filter(|a| a.measured).collect();
-        let from = measured.iter().map(|a| a.start).min().unwrap_or(Instant::ZERO).max(self.measure_from);
+        let from = measured.iter().map(|a| a.start).min().unwrap_or(Instant::ZERO).max(self.readings.measure_from);
         let seconds = end.since(from).as_secs_f64();
         let mbps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds / 1e6 } else { 0.0 };
         let total = Totals::of(endpoints, apps, self.paths);
-        // A run that ended before its measured time has nothing to show.
+        // A run that ended before its measured time has no values.
         let before = self.before.take().unwrap_or_else(|| total.clone());
         let mut metrics = total.counters_since(&before);
         metrics.goodput_mbps = mbps(total.read_since(&before));
@@ -319,7 +191,7 @@ impl Meter {
             .collect();
         let delivered = total.apps.iter().zip(&before.apps).map(|(now, then)| now.read_since(then));
         let connections: Vec<_> = (apps.list.iter().zip(delivered))
-            .map(|(app, bytes)| connection_result(app, end, self.measure_from, bytes, endpoints))
+            .map(|(app, bytes)| connection_result(app, end, self.readings.measure_from, bytes, endpoints))
             .collect();
         metrics.fairness = jain(&connections.iter().map(|c| c.goodput_mbps).collect::<Vec<_>>());
         metrics.head_of_line_blocked_s = self.blocked.as_secs_f64();
@@ -327,24 +199,25 @@ impl Meter {
             let last = measured.iter().filter_map(|a| a.finished.map(|f| f.since(a.start))).max();
             metrics.completion_s = last.map(Duration::as_secs_f64);
         }
-        metrics.arrival_interval_ms = self.deliveries.intervals_ms();
-        metrics.message_delay_ms = delays(self.messages);
+        metrics.arrival_interval_ms = self.readings.deliveries.intervals_ms();
+        metrics.message_delay_ms = delays(self.readings.messages);
         if !measured.is_empty() {
-            metrics.undelivered_messages = measured.iter().map(|a| a.undelivered(self.measure_from, end)).sum();
+            metrics.undelivered_messages =
+                measured.iter().map(|a| a.undelivered(self.readings.measure_from, end)).sum();
         }
         let samples = self.out_of_order.finish(end);
-        let skip = (self.measure_from.as_nanos() / SAMPLE.as_nanos()) as usize;
+        let skip = (self.readings.measure_from.as_nanos() / SAMPLE.as_nanos()) as usize;
         metrics.out_of_order_bytes = distribution(samples.get(skip.min(samples.len())..).unwrap_or(&[]));
         metrics.out_of_order_bytes.looked_at = self.out_of_order_looks.mean(end);
         let (status, reason) = outcome(&measured, end);
-        let steps = end.as_nanos().div_ceil(self.step.as_nanos()) as usize;
+        let steps = end.as_nanos().div_ceil(self.readings.step.as_nanos()) as usize;
         let rate = |steps_bytes: &[u64]| -> Vec<f64> {
-            let mbps = |b: u64| b as f64 * 8.0 / self.step.as_secs_f64() / 1e6;
+            let mbps = |b: u64| b as f64 * 8.0 / self.readings.step.as_secs_f64() / 1e6;
             (0..steps).map(|i| mbps(steps_bytes.get(i).copied().unwrap_or(0))).collect()
         };
         let series = Series {
-            step_s: self.step.as_secs_f64(),
-            goodput_mbps: rate(&self.delivered_steps),
+            step_s: self.readings.step.as_secs_f64(),
+            goodput_mbps: rate(&self.readings.delivered_steps),
             per_path_mbps: self.path_steps.iter().map(|s| rate(s)).collect(),
             out_of_order_bytes: self.out_of_order_series.finish(end),
             ..Series::default()
@@ -353,7 +226,7 @@ impl Meter {
     }
 }
 
-/// What one connection delivered, of which `bytes` within its measured time.
+/// The result of one connection, which delivered `bytes` within the measured time.
 fn connection_result(
     app: &App,
     end: Instant,
@@ -398,31 +271,4 @@ fn outcome(measured: &[&App], end: Instant) -> (Status, Option<String>) {
         return (Status::Stalled, Some("the time was up before all data had arrived".into()));
     }
     (Status::Completed, None)
-}
-
-/// The distribution of some times; `None` if there are none.
-fn delays(mut all: Vec<Duration>) -> Option<Delays> {
-    all.sort_unstable();
-    let max = *all.last()?;
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let rank = |percent: usize| ms(all[(all.len() * percent).div_ceil(100).max(1) - 1]);
-    let sum: f64 = all.iter().map(|time| ms(*time)).sum();
-    let mean = sum / all.len() as f64;
-    Some(Delays { count: all.len() as u64, mean, p50: rank(50), p95: rank(95), p99: rank(99), max: ms(max) })
-}
-
-fn distribution(samples: &[u64]) -> OutOfOrder {
-    if samples.is_empty() {
-        return OutOfOrder::default();
-    }
-    let mut sorted = samples.to_vec();
-    sorted.sort_unstable();
-    let rank = (sorted.len() * 95).div_ceil(100).max(1) - 1;
-    let sum: u128 = sorted.iter().map(|s| u128::from(*s)).sum();
-    OutOfOrder {
-        mean: sum as f64 / sorted.len() as f64,
-        p95: sorted[rank],
-        max: sorted[sorted.len() - 1],
-        looked_at: 0.0,
-    }
 }

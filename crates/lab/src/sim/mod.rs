@@ -1,12 +1,15 @@
-//! The simulator: hosts with the engine, the network between them, applications, and what is measured.
+//! The simulator: hosts with the engine, the network between them, applications, and measurements.
 //!
 //! The loop is the driver's (`pathweave-driver`): `wires` is its device, `Processes` are its applications.
 
+mod addressing;
 mod app;
 mod build;
 mod contents;
 mod digest;
+mod error;
 mod meter;
+mod readings;
 mod requests;
 mod totals;
 mod traces;
@@ -26,8 +29,9 @@ use pathweave_units::Instant;
 use std::collections::VecDeque;
 use wires::{OneHost, ThroughBytes, Wires};
 
-pub(crate) use build::path_of;
-pub use build::{BuildError, Ways, network};
+pub use addressing::path_of;
+pub use build::{Ways, network};
+pub use error::BuildError;
 pub use meter::Measured;
 pub use wires::{Capture, HostCapture, HostPacket};
 
@@ -35,20 +39,20 @@ pub use wires::{Capture, HostCapture, HostPacket};
 pub struct Simulation {
     now: Instant,
     end: Instant,
-    /// What it waits for, where it ends by itself.
+    /// The connections that it waits for, if it ends by itself.
     ends_with: Option<EndsWith>,
     driver: Driver<Observed<Wires, OneHost>, Processes>,
     watch: watch::Watch,
 }
 
-/// What happened at the sender of a measured connection.
+/// An observation at the sender of a measured connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Noted {
     /// The connection's index in the scenario.
     pub connection: usize,
-    /// Its subflows and the paths that they take, indices into the scenario's.
+    /// The sender's subflows, and the indices of their paths in the scenario.
     pub paths: Vec<(SubflowId, usize)>,
-    /// What happened.
+    /// The observation.
     pub observation: Observation,
 }
 
@@ -78,14 +82,14 @@ impl Simulation {
         })
     }
 
-    /// Runs to the end and returns what was measured.
+    /// Runs to the end and returns the measurements.
     pub fn run(mut self) -> Measured {
         self.run_until(self.end);
         self.finish()
     }
 
-    /// Runs all that happens up to and including `until`, and no further than the end of the run. The answer is whether
-    /// the run goes on after it.
+    /// Runs all that happens up to and including `until`, but not beyond the end of the run. Returns whether the run
+    /// continues after that.
     pub fn run_until(&mut self, until: Instant) -> bool {
         let until = until.min(self.end);
         loop {
@@ -109,7 +113,8 @@ impl Simulation {
         }
     }
 
-    /// Takes the looks that come before `time`, at which nothing has happened yet; at the end of the run the last one too.
+    /// Makes the looks that come before `time`, at which nothing has happened yet; at the end of the run also the last
+    /// one.
     #[inline]
     fn look_until(&mut self, time: Instant) {
         if self.watch.next() <= time {
@@ -133,15 +138,14 @@ impl Simulation {
         self.driver.endpoints[end.host].connection(end.handle?)
     }
 
-    /// Data segments that the measured connections' senders have sent so far, repeated ones included.
+    /// Data segments that the measured connections' senders have sent so far, retransmissions included.
     pub fn data_segments_sent(&self) -> u64 {
         let senders = self.apps().iter().filter(|a| a.measured).map(app::App::sender);
         let connections = senders.filter_map(|s| self.connection_at(s));
         connections.flat_map(|c| c.subflows()).map(|s| s.counters.data_segments_sent).sum()
     }
 
-    /// Data segments that the measured connections' receivers have received so far, without those that brought nothing
-    /// new.
+    /// Data segments that the measured connections' receivers have received so far, without those that had nothing new.
     pub fn data_segments_received(&self) -> u64 {
         let counters = self.measured_ends().filter_map(|(_, receiver)| receiver).flat_map(|c| c.subflows());
         counters.map(|s| s.counters.data_segments_received - s.counters.duplicate_segments_received).sum()
@@ -152,7 +156,8 @@ impl Simulation {
         self.now
     }
 
-    /// The sending and the receiving end of each measured connection, where they exist (any more).
+    /// The sending and the receiving end of each measured connection. An end is `None` before it exists and after it is
+    /// gone.
     pub fn measured_ends(&self) -> impl Iterator<Item = (Option<&Connection>, Option<&Connection>)> {
         let measured = self.apps().iter().filter(|a| a.measured);
         measured.map(|a| (self.connection_at(a.sender()), self.connection_at(a.receiver())))
@@ -163,18 +168,18 @@ impl Simulation {
         self.apps().iter().filter(|a| a.measured).map(|a| a.received).sum()
     }
 
-    /// How many of them are not what was written: changed on the way, which only middleboxes do.
+    /// Number of these bytes that differ from the written ones. Only middleboxes change bytes.
     pub fn altered_bytes(&self) -> u64 {
         self.apps().iter().filter(|a| a.measured).map(|a| a.altered).sum()
     }
 
-    /// Applications write real bytes instead of virtual payload from now on, so that every byte read is compared with what
-    /// was written. To be called before the first is written.
+    /// Makes applications write real bytes instead of virtual payload, so that every byte read is compared with the
+    /// written one. Call it before the first write.
     pub fn set_real_payload(&mut self) {
         self.driver.applications.apps.set_real_payload();
     }
 
-    /// Whether every measured transfer has ended, well or badly.
+    /// Whether every measured transfer has ended, with or without an error.
     pub fn is_done(&self) -> bool {
         self.driver.applications.apps.measured_are_done()
     }
@@ -184,35 +189,35 @@ impl Simulation {
         self.driver.io.device.capture = Some(capture);
     }
 
-    /// Records these kinds of what happens at the measured connections' senders from now on, for
+    /// Records these kinds of observations at the measured connections' senders from now on, for
     /// [`Simulation::poll_observation`].
     pub fn observe(&mut self, kinds: Kinds) {
         self.driver.endpoints.iter_mut().for_each(|endpoint| endpoint.observe_all(kinds));
         self.driver.applications.noted.get_or_insert_default();
     }
 
-    /// The next thing that was recorded, in the order of time.
+    /// The next recorded observation, in order of time.
     pub fn poll_observation(&mut self) -> Option<Noted> {
         self.driver.applications.noted.as_mut()?.pop_front()
     }
 
     /// Shows every packet that the sender of the first measured connection sends or receives to `capture` from now on.
-    /// Packets are shown in the order in which the host sees them: before any queue when it sends, and not at all when they
-    /// are lost or damaged on their way to it.
+    /// Packets come in the order in which the host sees them: sent packets before any queue. Packets that are lost or
+    /// damaged on their way to the host are not shown.
     pub fn set_host_capture(&mut self, capture: HostCapture) {
         let sender = self.apps().iter().find(|a| a.measured).map(|a| a.sender().host);
         self.driver.io.observer = OneHost(sender.map(|host| (host, capture)));
     }
 
-    /// Passes every segment through its bytes from now on: a check of the codec and of the engine, which changes no result
-    /// (ARCHITECTURE.md, contract 8).
+    /// Encodes every segment to bytes and decodes it again from now on. This checks the codec and the engine, and
+    /// changes no result (ARCHITECTURE.md, contract 8).
     ///
-    /// Segments that do not come back as they were make the run panic.
+    /// If a segment does not come back unchanged, the run panics.
     pub fn set_through_bytes(&mut self) {
         self.driver.io.device.through_bytes = Some(ThroughBytes::default());
     }
 
-    /// What was measured up to now.
+    /// The measurements up to now.
     pub fn finish(self) -> Measured {
         let Simulation { now, driver, watch, .. } = self;
         let Driver { endpoints, io, applications: Processes { apps, meter, .. }, .. } = driver;
@@ -235,18 +240,18 @@ impl Simulation {
     }
 }
 
-/// All applications of a run, and who measures them.
+/// All applications of a run, with their measurements.
 struct Processes {
     apps: Apps,
     meter: Meter,
-    /// What somebody wants to know of the measured senders.
+    /// Observations of the measured senders, if any were asked for.
     noted: Option<VecDeque<Noted>>,
 }
 
 impl Applications for Processes {
     #[inline]
     fn serve(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint) -> bool {
-        self.apps.serve(now, host, endpoint, &mut self.meter)
+        self.apps.serve(now, host, endpoint, &mut self.meter.readings)
     }
 
     #[inline]

@@ -1,4 +1,5 @@
-//! Web pages: the connections of a page ask for its objects one after the other, each with a request, and the server answers.
+//! Web pages. The connections of a page ask for its objects one after the other, each with a request, and the server
+//! answers.
 
 use super::contents::Contents;
 use pathweave_proto::{ConnectionHandle, Endpoint};
@@ -6,7 +7,7 @@ use pathweave_units::Instant;
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
 
-/// The objects of a page that nobody has asked for yet.
+/// The objects of a page that were not requested yet.
 #[derive(Clone, Debug)]
 pub(super) struct Page {
     objects: u64,
@@ -15,12 +16,12 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// `objects` objects that are `bytes` large together.
+    /// A page of `objects` objects with `bytes` together.
     pub(super) fn new(objects: u32, bytes: u64) -> Self {
         Page { objects: u64::from(objects), bytes, asked: 0 }
     }
 
-    /// Bytes of the next object.
+    /// Size of the next object, bytes.
     fn next(&mut self) -> Option<u64> {
         if self.asked == self.objects {
             return None;
@@ -32,21 +33,21 @@ impl Page {
     }
 }
 
-/// What one connection has asked for: the client's end and the server's.
+/// The requests of one connection, at the client's and the server's end.
 #[derive(Clone, Debug)]
 pub(super) struct Requests {
-    /// Index of its page.
+    /// Index of the connection's page.
     pub(super) page: usize,
-    /// Bytes of a request.
+    /// Size of a request, bytes.
     size: u64,
-    /// Bytes of requests that were written, and that there are to write.
+    /// Bytes of requests that were written, and that are due.
     written: u64,
     due: u64,
     /// Bytes of requests that the server has read.
     read: u64,
-    /// Where the answers end that the server has not begun yet, as offsets of its stream.
+    /// Stream offsets at which the answers end that the server has not begun yet.
     unanswered: VecDeque<u64>,
-    /// Where the last answer ends.
+    /// Stream offset at which the last answer ends.
     end: u64,
 }
 
@@ -55,12 +56,12 @@ impl Requests {
         Requests { page, size, written: 0, due: 0, read: 0, unanswered: VecDeque::new(), end: 0 }
     }
 
-    /// Where the last answer ends that was asked for.
+    /// Stream offset at which the last requested answer ends.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// The client asks for the next object. Returns where it will end; `None`: there is none left.
+    /// Requests the next object. Returns the stream offset at which it will end; `None` if there is none left.
     pub(super) fn ask(&mut self, page: &mut Page) -> Option<u64> {
         self.end += page.next()?;
         self.due += self.size;
@@ -68,7 +69,7 @@ impl Requests {
         Some(self.end)
     }
 
-    /// The client writes what is due of its requests.
+    /// Writes the due bytes of the client's requests.
     pub(super) fn write(
         &mut self,
         now: Instant,
@@ -83,8 +84,8 @@ impl Requests {
         }
     }
 
-    /// The server reads requests. Returns where the last answer ends that it now has to write, and the bytes that are not what was
-    /// written.
+    /// Reads requests at the server. Returns the end of the last answer that is now to be written, and the number of
+    /// bytes that differ from the written ones.
     pub(super) fn read(
         &mut self,
         now: Instant,

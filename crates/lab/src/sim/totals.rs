@@ -1,47 +1,45 @@
-//! What the engine has counted up to some time for the measured connections. Two of them, at the beginning and at the
-//! end of the measured time, show what was sent and what arrived in between.
+//! The engine's counts for the measured connections up to some time. The difference between the counts at the start and
+//! the end of the measured time gives the data sent and received in between.
 
 use super::app::{App, Apps};
-use super::build;
 use crate::results::Metrics;
-use core::net::SocketAddr;
-use pathweave_proto::connection::{ConnectionCounters, SubflowSnapshot};
-use pathweave_proto::{Connection, ConnectionHandle, Endpoint, SubflowId};
+use pathweave_proto::connection::ConnectionCounters;
+use pathweave_proto::{Connection, ConnectionHandle, Endpoint};
 
-/// Counted since the start of the run.
+/// Counts since the start of the run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
-    /// By connection of the scenario, those that are not measured too.
+    /// Counts of each connection of the scenario, including those that are not measured.
     pub(super) apps: Vec<AppTotals>,
-    /// By path: bytes that arrived there first, and the data bytes that were sent there.
+    /// Counts of each path.
     pub(super) paths: Vec<PathTotals>,
-    /// The sender's counters; all else is zero.
+    /// The sender's counters. All other fields are zero.
     pub(super) counters: Metrics,
 }
 
-/// Counted of one connection's receiver.
+/// Counts of one connection's receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AppTotals {
     measured: bool,
-    /// Bytes that were read.
+    /// Bytes read.
     read: u64,
-    /// Bytes that have arrived and wait for earlier ones, so that they are not read yet.
+    /// Bytes that have arrived but wait for earlier ones.
     waiting: u64,
 }
 
-/// Counted on one path.
+/// Counts of one path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PathTotals {
-    /// New bytes that were taken from the path's subflow.
+    /// New bytes received from the path's subflow.
     pub(super) first: u64,
-    /// Bytes that wait on the subflow for a hole of its own.
+    /// Bytes that wait on the subflow behind one of its own holes.
     pub(super) waiting: u64,
-    /// Data bytes sent, repeated ones included.
+    /// Data bytes sent, retransmissions included.
     pub(super) sent: u64,
 }
 
 impl Totals {
-    /// Of all measured connections.
+    /// The counts of all measured connections.
     pub(super) fn of(endpoints: &[Endpoint], apps: &Apps, paths: usize) -> Self {
         let mut totals = Totals { apps: Vec::with_capacity(apps.list.len()), ..Totals::nothing(0, paths) };
         for app in &apps.list {
@@ -53,7 +51,7 @@ impl Totals {
         totals
     }
 
-    /// Before anything has happened.
+    /// Counts of zero.
     pub(super) fn nothing(apps: usize, paths: usize) -> Self {
         Totals {
             apps: vec![AppTotals::default(); apps],
@@ -69,7 +67,7 @@ impl Totals {
         self.apps.push(AppTotals { measured: app.measured, read: app.received, waiting });
         let Some(connection) = found.filter(|_| app.measured) else { return };
         for subflow in connection.subflows() {
-            if let Some(path) = path_of(app, &subflow).and_then(|p| self.paths.get_mut(p)) {
+            if let Some(path) = app.path_of(subflow.local, subflow.remote).and_then(|p| self.paths.get_mut(p)) {
                 path.first += subflow.first_bytes;
                 path.waiting += subflow.held_bytes;
             }
@@ -94,13 +92,13 @@ impl Totals {
         for subflow in connection.subflows() {
             counters.retransmitted_segments += subflow.counters.retransmitted_segments;
             counters.timeouts += subflow.counters.timeouts;
-            if let Some(path) = path_of(app, &subflow).and_then(|p| self.paths.get_mut(p)) {
+            if let Some(path) = app.path_of(subflow.local, subflow.remote).and_then(|p| self.paths.get_mut(p)) {
                 path.sent += subflow.counters.data_bytes_sent;
             }
         }
     }
 
-    /// What the measured connections' readers read of what arrived after `before`.
+    /// Bytes of data that arrived after `before` and were read by the measured connections' readers.
     pub(super) fn read_since(&self, before: &Totals) -> u64 {
         let pairs = self.apps.iter().zip(&before.apps);
         pairs.filter(|(now, _)| now.measured).map(|(now, then)| now.read_since(then)).sum()
@@ -122,14 +120,14 @@ impl Totals {
 }
 
 impl AppTotals {
-    /// What was read of what arrived after `before`. What waited at that time had arrived before it.
+    /// Bytes read that arrived after `before`. Data that waited at that time had arrived before it.
     pub(super) fn read_since(&self, before: &AppTotals) -> u64 {
         self.read.saturating_sub(before.read + before.waiting)
     }
 }
 
 impl PathTotals {
-    /// New bytes that arrived over the path after `before` and were taken from its subflow.
+    /// New bytes that arrived over the path after `before` and were received from its subflow.
     pub(super) fn first_since(&self, before: &PathTotals) -> u64 {
         self.first.saturating_sub(before.first + before.waiting)
     }
@@ -137,24 +135,4 @@ impl PathTotals {
 
 fn connection(endpoints: &[Endpoint], host: usize, handle: Option<ConnectionHandle>) -> Option<&Connection> {
     endpoints[host].connection(handle?)
-}
-
-/// The path of a scenario that a subflow runs over.
-pub(super) fn path_of(app: &App, subflow: &SubflowSnapshot) -> Option<usize> {
-    path_between(app, subflow.local, subflow.remote)
-}
-
-/// The path of the subflow with this name.
-pub(super) fn path_of_subflow(app: &App, connection: &Connection, id: SubflowId) -> Option<usize> {
-    let (local, remote) = connection.addresses(id)?;
-    path_between(app, local, remote)
-}
-
-/// The path that has its client at one of these ends.
-fn path_between(app: &App, local: SocketAddr, remote: SocketAddr) -> Option<usize> {
-    let is_of_client = |end: SocketAddr| {
-        let path = build::path_of(end.ip()).filter(|p| app.paths.contains(p))?;
-        (build::addresses(path).0 == end.ip()).then_some(path)
-    };
-    is_of_client(local).or_else(|| is_of_client(remote))
 }

@@ -1,27 +1,27 @@
-//! The traces of a scenario's links, from files and generators.
+//! Reads and generates the traces of a scenario's links.
 //!
-//! The two directions of a link have one clock. Their files were recorded together, so they start at one offset, which the seed chooses,
-//! and they start over together, after the longer one; the shorter one plays again from its start in between. What happens at one time
-//! in both files thus happens at one time in each run.
+//! The two directions of a link share one clock, because their files were recorded together. Both files start at the
+//! same offset, which the seed chooses. Both start over together, after the longer one; until then, the shorter one
+//! plays again from its start. So an event that is at one time in both files is at one time in each run.
 
-use super::BuildError;
+use super::error::BuildError;
 use crate::scenario::{Files, Link, LinkChange, LinkSettings, Rate, Scenario, TraceSource, TraceStart};
 use pathweave_netsim::{LinkConfig, Shaper, Trace};
 use pathweave_units::Duration;
 use pathweave_units::random::Random;
 use std::collections::BTreeMap;
 
-/// Bytes of an Ethernet header: mahimahi's 1500-byte opportunities carry IP packets, without one.
+/// Bytes of an Ethernet header. mahimahi's 1500-byte opportunities carry IP packets without one.
 const ETHERNET_BYTES: i32 = 14;
 
-/// Makes the traces of one link after the other.
+/// Makes the traces of the links, one link after the other.
 pub(super) struct Traces<'a> {
     seed: u64,
     start: TraceStart,
     files: &'a dyn Files,
     /// The files that were read, each once.
     read: BTreeMap<String, Trace>,
-    /// For each time at which files start on the link: how long the longest of them is.
+    /// For each time at which files start on the link, the length of the longest of them.
     lengths: BTreeMap<Duration, Duration>,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Traces<'a> {
         Traces { seed, start: scenario.trace_start, files, read: BTreeMap::new(), lengths: BTreeMap::new() }
     }
 
-    /// Goes on to the next link, of which these are the directions.
+    /// Continues with the next link, given its directions.
     ///
     /// # Errors
     /// If a file cannot be read.
@@ -64,7 +64,7 @@ impl<'a> Traces<'a> {
     /// The trace that starts on `link` at a time.
     ///
     /// # Errors
-    /// If a file cannot be read, or a trace cannot be made.
+    /// If a file cannot be read, or if a trace cannot be generated.
     pub(super) fn trace(&mut self, link: &str, at: Duration, source: TraceSource) -> Result<Trace, BuildError> {
         match source {
             TraceSource::File(name) => {
@@ -85,16 +85,17 @@ impl<'a> Traces<'a> {
         }
     }
 
-    /// The part of the longest file, from 0 to 1, after which a link's files start: the same for both directions.
+    /// The fraction of the longest file, from 0 to 1, at which a link's files start. It is the same for both
+    /// directions.
     fn part(&self, link: &str) -> f64 {
         let link = link.rsplit_once('.').map_or(link, |(link, _)| link);
         Random::substream(self.seed, &format!("{link}/trace start")).unit()
     }
 
-    /// The network's settings of a link, at the start.
+    /// The network's settings of a link at the start.
     ///
     /// # Errors
-    /// As [`Traces::trace`].
+    /// As for [`Traces::trace`].
     pub(super) fn config(&mut self, link: &str, settings: LinkSettings) -> Result<LinkConfig, BuildError> {
         let config = settings.try_map_trace(|source| self.trace(link, Duration::ZERO, source))?;
         let overhead_bytes = match config.shaper {
@@ -115,7 +116,8 @@ mod tests {
     use crate::scenario::{Document, Variant};
     use pathweave_algorithms::Registry;
 
-    /// The file `N` is a trace of `N` seconds with an opportunity in each millisecond, but for two seconds from 21 s on.
+    /// The file `N` is a trace of `N` seconds with an opportunity in each millisecond, except for two seconds from 21 s
+    /// on.
     struct Outage;
 
     impl Files for Outage {
@@ -126,7 +128,7 @@ mod tests {
         }
     }
 
-    /// The traces of both directions of a path at the start, and those that a change sets after 5 s.
+    /// The traces of both directions of a path at the start, and those set by a change after 5 s.
     fn traces(settings: &str, seed: u64) -> [[Trace; 2]; 2] {
         let text = format!("format = 1\nname = \"x\"\nduration = \"200s\"\n[[path]]\ndelay = \"5ms\"\n{settings}\n");
         let document = Document::parse("x.toml", &text).expect("it is TOML");
@@ -146,7 +148,7 @@ mod tests {
         })
     }
 
-    /// When the outages begin in the first 200 s, in milliseconds.
+    /// Begins of the outages in the first 200 s, in milliseconds.
     fn outages(trace: &Trace) -> Vec<u64> {
         let period = trace.period().as_millis();
         let periods = (0..=200_000 / period).map(|n| n * period);
@@ -173,7 +175,7 @@ mod tests {
         }
     }
 
-    /// Files of one length keep the places at which they started before: a part of that length.
+    /// Files of one length start at a fixed fraction of that length.
     #[test]
     fn files_of_one_length_start_after_the_same_part_of_it() {
         let [[up, down], _] = traces("trace = \"60\"\ndown = { trace = \"60\" }", 2);

@@ -1,18 +1,17 @@
-//! Sources of UDP packets, and the distributions of times that they and other sources draw from. A packet is nothing but its length on the
-//! links; nobody answers it.
+//! Sources of UDP packets, and distributions of times that other sources use too. On the links, a packet is only a
+//! length, and it gets no answer.
 
-use super::wires::Handle;
 use crate::results::TrafficResult;
 use crate::scenario::{self, TrafficPattern};
 use core::net::SocketAddr;
-use pathweave_netsim::RouteId;
+use pathweave_netsim::{RouteId, Tagged};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Payload, Segment};
 
 /// Bytes of an IPv4 and a UDP header.
 const HEADERS_BYTES: u32 = 28;
-/// Marks the packets of traffic among the network's; the rest is the source's index.
+/// Bit that marks packets of traffic in the network. The other bits are the source's index.
 const IS_TRAFFIC: u32 = 1 << 31;
 
 /// One source.
@@ -21,14 +20,14 @@ struct Source {
     route: RouteId,
     pattern: TrafficPattern,
     random: Random,
-    /// When the next packet is sent.
+    /// Time of the next packet.
     next: Instant,
-    /// When it is off again.
+    /// End of the present on-period.
     on_until: Instant,
     stop: Instant,
     sent: u64,
     delivered: u64,
-    /// What stands for each of its packets.
+    /// The segment that represents each of its packets.
     packet: Segment,
 }
 
@@ -73,13 +72,13 @@ impl Sources {
         self.list.push(source);
     }
 
-    /// When the next packet is sent.
+    /// Time of the next packet.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.next
     }
 
-    /// The next packet that is due, and the route that it takes.
-    pub(super) fn poll(&mut self, now: Instant) -> Option<(RouteId, Handle)> {
+    /// The next due packet, and its route.
+    pub(super) fn poll(&mut self, now: Instant) -> Option<(RouteId, Tagged<u32>)> {
         self.next.filter(|next| *next <= now)?;
         let (index, source) = self.list.iter_mut().enumerate().min_by_key(|(_, s)| s.next)?;
         source.sent += 1;
@@ -89,13 +88,13 @@ impl Sources {
         Some(packet)
     }
 
-    /// What a wire shows of a packet, if it is one of traffic.
+    /// The segment to capture for a packet; `None` if it is not traffic.
     #[inline]
     pub(super) fn packet(&self, tag: u32) -> Option<&Segment> {
         (tag & IS_TRAFFIC != 0).then(|| &self.list[(tag & !IS_TRAFFIC) as usize].packet)
     }
 
-    /// A packet of traffic has arrived.
+    /// Counts the arrival of a packet of traffic.
     pub(super) fn delivered(&mut self, tag: u32) {
         self.list[(tag & !IS_TRAFFIC) as usize].delivered += 1;
     }
@@ -104,7 +103,7 @@ impl Sources {
         self.next = self.list.iter().map(|s| s.next).min().filter(|t| *t < Instant::FAR_FUTURE);
     }
 
-    /// What was sent and what arrived until `end`.
+    /// Counts of sent and arrived packets until `end`.
     pub(super) fn results(&self, end: Instant) -> Vec<TrafficResult> {
         let seconds = end.since(Instant::ZERO).as_secs_f64();
         let result = |s: &Source| {
@@ -121,18 +120,18 @@ impl Sources {
 }
 
 impl Source {
-    fn handle(&self, index: u32) -> Handle {
+    fn handle(&self, index: u32) -> Tagged<u32> {
         let len_bytes = self.packet.payload.len() + HEADERS_BYTES;
-        Handle { tag: IS_TRAFFIC | index, len_bytes, ecn: Ecn::default(), corrupted: false }
+        Tagged { tag: IS_TRAFFIC | index, len_bytes, ecn: Ecn::default(), corrupted: false }
     }
 
-    /// The time to the next packet while it is on.
+    /// Draws the time to the next packet in an on-period.
     fn gap(&mut self) -> Duration {
         let bytes = u64::from(self.packet.payload.len());
         let gap = match self.pattern {
             TrafficPattern::Constant { rate, .. } => rate.time_to_send(bytes),
             TrafficPattern::Poisson { rate, .. } => exponential(&mut self.random, rate.time_to_send(bytes)),
-            // All is sent while it is on.
+            // All packets are sent in on-periods.
             TrafficPattern::OnOff { rate, on, off, .. } => {
                 rate.time_to_send(bytes).mul_f64(on.as_secs_f64() / (on.as_secs_f64() + off.as_secs_f64()))
             }
@@ -163,8 +162,8 @@ impl Source {
         self.end_in_time();
     }
 
-    /// Only the time in which it is on counts: the rest of a gap continues when it is on again, so that the mean rate
-    /// is the one that was asked for.
+    /// Moves the next packet out of off-periods. Only on-time counts: the rest of a gap continues in the next
+    /// on-period, so that the mean rate is the requested one.
     fn skip_off(&mut self) {
         let TrafficPattern::OnOff { on, off, shape, .. } = self.pattern else { return };
         while self.next >= self.on_until {

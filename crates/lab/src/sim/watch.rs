@@ -1,9 +1,8 @@
-//! Samples a run in regular steps: where the senders' time goes, and their subflows and links over time.
+//! Samples a run in regular steps: the use of the senders' time, and their subflows and links over time.
 //!
 //! Nothing changes between two events, so a sample at any time shows the state after the event before it.
 
 use super::app::{App, Apps};
-use super::totals::{path_of, path_of_subflow};
 use crate::results::{LinkSeries, QuantitySeries, SubflowSeries, TimeSpent};
 use crate::scenario::{LinkChange, Scenario};
 use pathweave_netsim::trace::OPPORTUNITY_BYTES;
@@ -13,21 +12,21 @@ use pathweave_proto::connection::{Progress, SubflowSnapshot};
 use pathweave_proto::{Connection, DataSeq, Endpoint, SubflowId};
 use pathweave_units::{Duration, Instant};
 
-/// How often the senders are sampled: often enough to measure a tenth of a second, and seldom enough to cost only a few
-/// hundredths of a run's time.
+/// Time between two samples of the senders: short enough to measure a tenth of a second, and long enough to cost only a
+/// few hundredths of a run's time.
 const LOOK: Duration = Duration::from_millis(2);
-/// The most samples of a run; a longer run has fewer per second.
+/// Most samples of a run. A longer run has fewer per second.
 const MOST_LOOKS: u64 = 1_000_000;
 
 /// A link that carries the measured data.
 struct Link {
     id: LinkId,
     series: LinkSeries,
-    /// When its rate is set anew: a trace starts afresh.
+    /// Times at which its rate is set anew, so that a trace starts afresh.
     changes: Vec<Instant>,
 }
 
-/// What was seen.
+/// The samples.
 pub(super) struct Watched {
     pub(super) time: TimeSpent,
     pub(super) idle_waits: f64,
@@ -48,13 +47,13 @@ pub(super) struct Watch {
     last_step: Instant,
     paths: usize,
     time: TimeSpent,
-    /// The part of the scheduler's waits in which less than a quarter of the windows was in use, seconds: it did not wait for a better
-    /// path, whose window would be full, and the paths lay idle.
+    /// Part of the scheduler's waits in which less than a quarter of the windows was in use, seconds. The scheduler did
+    /// not wait for a better path, whose window would be full, so the paths were idle.
     idle_waits: f64,
-    /// Looks, and the segments in flight that they saw in all.
+    /// Number of samples, and the sum of the segments in flight.
     looks: u64,
     in_flight: u64,
-    /// By path: how often a subflow with a round-trip time was sampled, and the sum of these times, ms.
+    /// For each path, the number of samples of a subflow with a round-trip time, and the sum of these times, ms.
     rtt: Vec<(u64, f64)>,
     /// The connection's index in the scenario, and its series.
     subflows: Vec<(usize, SubflowSeries)>,
@@ -107,12 +106,12 @@ impl Watch {
         }
     }
 
-    /// When to look next.
+    /// Time of the next look.
     pub(super) fn next(&self) -> Instant {
         self.next_look.min(self.next_step)
     }
 
-    /// Looks at [`Watch::next`]'s time.
+    /// Takes the sample at [`Watch::next`]'s time.
     pub(super) fn look<P: Packet + Clone>(&mut self, endpoints: &[Endpoint], apps: &Apps, network: &mut Network<P>) {
         let now = self.next();
         if now == self.next_look {
@@ -127,7 +126,7 @@ impl Watch {
         }
     }
 
-    /// The last step, where the run ends within it.
+    /// Completes the last step, if the run ends within it.
     pub(super) fn finish<P: Packet + Clone>(
         mut self,
         end: Instant,
@@ -149,7 +148,7 @@ impl Watch {
         }
     }
 
-    /// Adds the time since the last look to what the senders are doing.
+    /// Adds the time since the last look to the present activities of the senders.
     fn count(&mut self, endpoints: &[Endpoint], apps: &Apps) {
         let seconds = self.look.as_secs_f64();
         self.looks += 1;
@@ -161,7 +160,7 @@ impl Watch {
             };
             let path_of_holder = |at: DataSeq| {
                 let id = sender.holder_of(at)?;
-                path_of_subflow(app, sender, id).filter(|p| *p < self.paths)
+                app.path_of_subflow(sender, id).filter(|p| *p < self.paths)
             };
             match sender.progress() {
                 Progress::NoData if sender.snapshot().sending.is_acked() => self.time.no_data_s += seconds,
@@ -194,7 +193,9 @@ impl Watch {
                 self.time.blocked_by_path_s[path] += seconds;
             }
             for subflow in sender.subflows().filter(|s| s.usable) {
-                let Some(path) = path_of(app, &subflow).filter(|p| *p < self.paths) else { continue };
+                let Some(path) = app.path_of(subflow.local, subflow.remote).filter(|p| *p < self.paths) else {
+                    continue;
+                };
                 self.in_flight += u64::from(subflow.window.in_flight);
                 if let Some(srtt) = subflow.rtt.smoothed {
                     let (looks, sum) = &mut self.rtt[path];
@@ -202,7 +203,7 @@ impl Watch {
                     *sum += srtt.as_secs_f64() * 1e3;
                 }
                 match subflow.window.phase {
-                    // Before its first data a subflow is in slow start by name only.
+                    // A subflow that has sent no data is not counted as in slow start.
                     Phase::SlowStart if subflow.counters.data_bytes_sent == 0 => {}
                     Phase::SlowStart => self.time.slow_start_by_path_s[path] += seconds,
                     Phase::Recovery | Phase::Loss => self.time.recovery_by_path_s[path] += seconds,
@@ -212,12 +213,12 @@ impl Watch {
         }
     }
 
-    /// Which step ends at this time, from 1 on.
+    /// Number of the step that ends at this time, from 1.
     fn step_number(&self, now: Instant) -> usize {
         now.as_nanos().div_ceil(self.step.as_nanos().max(1)) as usize
     }
 
-    /// A value of each series.
+    /// Adds a value to each series.
     fn sample<P: Packet + Clone>(
         &mut self,
         now: Instant,
@@ -229,7 +230,7 @@ impl Watch {
             let app = &apps.list[*connection];
             let sender = app.sender();
             let sender = sender.handle.and_then(|h| endpoints[sender.host].connection(h));
-            let of_path = |s: &SubflowSnapshot| !s.closed && path_of(app, s) == Some(series.path);
+            let of_path = |s: &SubflowSnapshot| !s.closed && app.path_of(s.local, s.remote) == Some(series.path);
             let subflow = sender.and_then(|c| c.subflows().filter(of_path).last());
             series.cwnd_segments.push(subflow.map_or(0, |s| s.window.cwnd));
             series.in_flight_segments.push(subflow.map_or(0, |s| s.window.in_flight));
@@ -258,7 +259,7 @@ impl Watch {
                     bytes as f64 * 8.0 / now.since(from).as_secs_f64().max(1e-9) / 1e6
                 }
             };
-            // A link whose rate is unlimited at first has no capacity to show until it is limited.
+            // A link whose rate was unlimited until now has zeros for the steps before.
             link.series.capacity_mbps.resize(link.series.queue_bytes.len() - 1, 0.0);
             link.series.capacity_mbps.push((mbps * 1e4).round() / 1e4);
         }
@@ -283,9 +284,9 @@ fn add_link(links: &mut Vec<Link>, scenario: &Scenario, index: usize, path: usiz
     });
 }
 
-/// Adds what a connection's scheduler carries along to the series, for the step with this number from 1 on.
+/// Adds the internal values of a connection's scheduler to the series, for the step with this number from 1.
 fn sample_scheduler(all: &mut Vec<(usize, QuantitySeries)>, index: usize, app: &App, sender: &Connection, step: usize) {
-    let path_of = |id: SubflowId| path_of_subflow(app, sender, id);
+    let path_of = |id: SubflowId| app.path_of_subflow(sender, id);
     sender.scheduler_quantities(&mut |quantity| {
         let path = quantity.subflow.and_then(path_of);
         // A subflow that is gone has no path.

@@ -1,43 +1,42 @@
-//! What carries the hosts' packets: the network and the middleboxes at its ends; and the observers of packets on their
-//! way.
+//! The device of the hosts: the network, the middleboxes at its ends, and the observers of packets.
 //!
-//! Segments in flight wait in a pool; links move small handles to them. [`ThroughBytes`] is the debug switch of ARCHITECTURE.md, contract 8:
-//! every segment becomes bytes and is read back before it leaves its host.
+//! Segments in flight wait in a pool; links move small handles to them. [`ThroughBytes`] is the debug switch of
+//! ARCHITECTURE.md, contract 8: every segment is encoded to bytes and decoded before it leaves its host.
 
-use super::build;
+use super::addressing::{addresses, path_of};
 use super::digest::Digest;
 use super::traffic::Sources;
 use crate::middlebox::{Direction, Middleboxes, Passing};
 use core::convert::Infallible;
 use core::net::{IpAddr, SocketAddr};
 use pathweave_driver::{HostPacket as Seen, Observer, PacketIo, Received};
-use pathweave_netsim::{NetEvent, Network, RouteId, Tagged, Tap};
+use pathweave_netsim::{NetEvent, Network, Pool, RouteId, Tagged, Tap};
 use pathweave_proto::PacketTooBig;
 use pathweave_units::Instant;
 use pathweave_wire::{Ecn, Payload, Segment, codec};
 
-/// Sees every packet at every link, as a capture would.
+/// A callback for every packet at every link, as a capture would show it.
 pub type Capture = Box<dyn FnMut(&Tap, &Segment)>;
 
 /// A packet that a host sends or receives.
 #[derive(Clone, Copy, Debug)]
 pub struct HostPacket<'a> {
-    /// When.
+    /// Time of the packet.
     pub at: Instant,
     /// Index of its path in the scenario.
     pub path: usize,
-    /// The host sends it; otherwise it receives it.
+    /// Whether the host sends it; otherwise it receives it.
     pub sent: bool,
     /// The packet.
     pub segment: &'a Segment,
-    /// Its ECN codepoint.
+    /// The packet's ECN codepoint.
     pub ecn: Ecn,
 }
 
-/// Sees what one host sends and receives, as a capture on it would.
+/// A callback for the packets of one host, as a capture on it would show them.
 pub type HostCapture = Box<dyn FnMut(&HostPacket<'_>)>;
 
-/// The capture on one host, if there is one, and the host.
+/// The capture on one host with the host's index, if there is one.
 #[derive(Default)]
 pub(super) struct OneHost(pub(super) Option<(usize, HostCapture)>);
 
@@ -47,16 +46,16 @@ impl Observer for OneHost {
         let Some((_, capture)) = self.0.as_mut().filter(|(host, _)| *host == packet.host) else { return };
         let Seen { at, sent, ecn, segment, .. } = *packet;
         let own = if sent { segment.src } else { segment.dst };
-        if let Some(path) = build::path_of(own.ip()) {
+        if let Some(path) = path_of(own.ip()) {
             capture(&HostPacket { at, path, sent, segment, ecn });
         }
     }
 }
 
-/// A host's routes, one for each path that it is on: from one of the path's addresses to the other.
+/// A host's routes, one for each of its paths: from one of the path's addresses to the other.
 #[derive(Clone, Default)]
 pub(super) struct Routes {
-    /// By path.
+    /// The routes by path.
     list: Vec<Option<((IpAddr, IpAddr), RouteId)>>,
 }
 
@@ -68,33 +67,33 @@ impl Routes {
         self.list[path] = Some((addresses, route));
     }
 
-    /// The pairs of source and destination that have one.
+    /// The pairs of source and destination that have a route.
     pub(super) fn addresses(&self) -> impl Iterator<Item = (IpAddr, IpAddr)> + '_ {
         self.list.iter().flatten().map(|(addresses, _)| *addresses)
     }
 
     #[inline]
     fn get(&self, source: IpAddr, destination: IpAddr) -> Option<RouteId> {
-        let (addresses, route) = (*self.list.get(build::path_of(source)?)?)?;
+        let (addresses, route) = (*self.list.get(path_of(source)?)?)?;
         (addresses == (source, destination)).then_some(route)
     }
 }
 
-/// The network with all that is on the way between it and the hosts' engines.
+/// The network, and everything between it and the hosts' engines.
 pub(super) struct Wires {
-    pub(super) network: Network<Handle>,
-    pool: Pool,
-    /// By host.
+    pub(super) network: Network<Tagged<u32>>,
+    pool: Pool<Segment>,
+    /// Routes by host.
     routes: Vec<Routes>,
-    /// The host that lives on each node of the network.
+    /// The host on each node of the network.
     host_of_node: Vec<Option<usize>>,
-    /// Of all paths; `None` if no path has one.
+    /// The middleboxes of all paths; `None` if no path has any.
     middleboxes: Option<Middleboxes>,
     /// UDP packets beside the hosts' own.
     pub(super) traffic: Sources,
-    /// Middleboxes have acted by themselves, which ends the packets' turn.
+    /// Whether middleboxes have acted by themselves, which ends the packets' turn.
     middleboxes_acted: bool,
-    /// What has left a middlebox towards its host.
+    /// The segment that has left a middlebox towards its host.
     from_middlebox: Segment,
     pub(super) digest: Digest,
     pub(super) capture: Option<Capture>,
@@ -103,7 +102,7 @@ pub(super) struct Wires {
 
 impl Wires {
     pub(super) fn new(
-        network: Network<Handle>,
+        network: Network<Tagged<u32>>,
         routes: Vec<Routes>,
         host_of_node: Vec<Option<usize>>,
         middleboxes: Option<Middleboxes>,
@@ -124,9 +123,9 @@ impl Wires {
         }
     }
 
-    /// What a capture shows of an event. Returns whether it is of UDP traffic, which captures of segments do not show.
+    /// Shows an event to the capture. Returns whether it is of UDP traffic, which captures of segments do not show.
     #[inline]
-    fn record(&mut self, event: &NetEvent<Handle>) -> bool {
+    fn record(&mut self, event: &NetEvent<Tagged<u32>>) -> bool {
         if let Some(packet) = self.traffic.packet(event.packet().tag) {
             self.digest.record(event.tap(), packet, event.packet().ecn);
             return true;
@@ -139,19 +138,20 @@ impl Wires {
         false
     }
 
-    /// Sends on what has left middleboxes towards a server.
+    /// Sends the segments that have left middleboxes towards a server.
     fn send_past_middleboxes(&mut self, now: Instant) {
         while let Some(Passing { segment, ecn, .. }) = self.middleboxes.as_mut().and_then(Middleboxes::poll_up) {
             let (source, destination) = (segment.src.ip(), segment.dst.ip());
             let Some(route) = self.routes.iter().find_map(|r| r.get(source, destination)) else { continue };
-            let (slot, place) = self.pool.next();
+            let (slot, place) = self.pool.free_slot();
             *place = segment;
-            let handle = self.pool.fill(slot, ecn);
+            let len_bytes = place.ip_len();
+            let handle = self.pool.fill(slot, len_bytes, ecn);
             self.network.send(now, route, handle);
         }
     }
 
-    /// The host that has the first of these addresses, if it can reach the other from there.
+    /// The host with the first of these addresses, if it can reach the other address from there.
     fn host_between(&self, own: IpAddr, remote: IpAddr) -> Option<usize> {
         self.routes.iter().position(|routes| routes.get(own, remote).is_some())
     }
@@ -167,7 +167,7 @@ impl Wires {
         }
     }
 
-    /// Lets middleboxes do what is due by themselves; whether anything was.
+    /// Lets middleboxes do everything that is due by themselves. Returns whether anything was due.
     fn run_middleboxes(&mut self, now: Instant) -> bool {
         let Some(middleboxes) = &mut self.middleboxes else { return false };
         let due = !self.middleboxes_acted && middleboxes.poll_timeout().is_some_and(|t| t <= now);
@@ -179,7 +179,7 @@ impl Wires {
         due
     }
 
-    /// Sends the UDP packets that are due; whether any was.
+    /// Sends the due UDP packets. Returns whether any was due.
     fn send_traffic(&mut self, now: Instant) -> bool {
         let mut sent = false;
         while let Some((route, packet)) = self.traffic.poll(now) {
@@ -254,7 +254,7 @@ impl PacketIo for Wires {
         fill: impl FnOnce(&mut Segment) -> Option<Ecn>,
     ) -> Result<bool, Infallible> {
         let routes = &self.routes[host];
-        let (slot, segment) = self.pool.next();
+        let (slot, segment) = self.pool.free_slot();
         let Some(ecn) = fill(segment) else { return Ok(false) };
         let Some(route) = routes.get(segment.src.ip(), segment.dst.ip()) else { return Ok(true) };
         if let Some(codec) = &mut self.through_bytes {
@@ -266,7 +266,8 @@ impl PacketIo for Wires {
             self.send_past_middleboxes(now);
             return Ok(true);
         }
-        let handle = self.pool.fill(slot, ecn);
+        let len_bytes = segment.ip_len();
+        let handle = self.pool.fill(slot, len_bytes, ecn);
         self.network.send(now, route, handle);
         Ok(true)
     }
@@ -283,85 +284,23 @@ impl PacketIo for Wires {
 #[inline]
 fn on_the_way(middleboxes: &mut Option<Middleboxes>, address: SocketAddr) -> Option<(&mut Middleboxes, usize)> {
     let middleboxes = middleboxes.as_mut()?;
-    let path = build::path_of(address.ip())?;
-    let is_client = build::addresses(path).0 == address.ip();
+    let path = path_of(address.ip())?;
+    let is_client = addresses(path).0 == address.ip();
     (is_client && middleboxes.are_on(path)).then_some((middleboxes, path))
 }
 
-/// A packet as the network sees it: known by its slot in the pool.
-pub(super) type Handle = Tagged<u32>;
-
-#[derive(Debug, Default)]
-struct Entry {
-    segment: Segment,
-    owners: u32,
-}
-
-/// Slots are used again, so that nothing is allocated per packet in steady state.
-#[derive(Debug, Default)]
-pub(super) struct Pool {
-    entries: Vec<Entry>,
-    free: Vec<u32>,
-}
-
-impl Pool {
-    /// A free slot and what it held last; [`Pool::fill`] takes it.
-    pub(super) fn next(&mut self) -> (u32, &mut Segment) {
-        let slot = match self.free.last() {
-            Some(slot) => *slot,
-            None => {
-                let slot = self.entries.len() as u32;
-                self.entries.push(Entry::default());
-                self.free.push(slot);
-                slot
-            }
-        };
-        (slot, &mut self.entries[slot as usize].segment)
-    }
-
-    /// The slot that [`Pool::next`] gave is in use.
-    pub(super) fn fill(&mut self, slot: u32, ecn: Ecn) -> Handle {
-        self.free.pop();
-        let entry = &mut self.entries[slot as usize];
-        entry.owners = 1;
-        Tagged { tag: slot, len_bytes: entry.segment.ip_len(), ecn, corrupted: false }
-    }
-
-    pub(super) fn get(&self, slot: u32) -> &Segment {
-        &self.entries[slot as usize].segment
-    }
-
-    /// A packet's segment, for where it arrived. A copy may still be on its way.
-    pub(super) fn take(&mut self, slot: u32) -> &Segment {
-        self.release(slot);
-        self.get(slot)
-    }
-
-    pub(super) fn share(&mut self, slot: u32) {
-        self.entries[slot as usize].owners += 1;
-    }
-
-    pub(super) fn release(&mut self, slot: u32) {
-        let entry = &mut self.entries[slot as usize];
-        entry.owners -= 1;
-        if entry.owners == 0 {
-            self.free.push(slot);
-        }
-    }
-}
-
-/// The codec between host and network.
+/// The codec between a host and the network.
 #[derive(Default)]
 pub(super) struct ThroughBytes {
     buffer: Vec<u8>,
 }
 
 impl ThroughBytes {
-    /// What arrives of a segment that goes through bytes. Only a virtual payload stays as it is: bytes cannot say which
-    /// part of a stream they are.
+    /// Encodes and decodes a segment. Only a virtual payload stays as it is, because bytes cannot say which part of a
+    /// stream they are.
     ///
     /// # Panics
-    /// If the bytes are not the segment: the engine has built something that no wire can carry.
+    /// If the segment does not come back unchanged: the engine has built a segment that no wire can carry.
     pub(super) fn pass(&mut self, segment: &mut Segment, ecn: Ecn) {
         if let Err(error) = codec::encode(segment, ecn, &mut self.buffer) {
             panic!("a segment has a form in bytes: {error}: {segment:?}");

@@ -1,4 +1,4 @@
-//! Linux's runs of a scenario beside ours.
+//! Compares Linux's runs of a scenario with ours.
 
 use super::reference::{Mode, Reference};
 use super::run::OurRun;
@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 /// Median and quartiles (with linear interpolation between ranks).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Quartiles {
-    /// A quarter is below.
+    /// First quartile.
     pub first: f64,
-    /// Half is below.
+    /// Median.
     pub median: f64,
-    /// Three quarters are below.
+    /// Third quartile.
     pub third: f64,
 }
 
 impl Quartiles {
-    /// Of some numbers; all zero where there is none.
+    /// Summarises `values`; all zero if it is empty.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
@@ -28,20 +28,20 @@ impl Quartiles {
         };
         Quartiles { first: at(0.25), median: at(0.5), third: at(0.75) }
     }
-    /// Third less first.
+    /// Third quartile minus first quartile.
     pub fn range(&self) -> f64 {
         self.third - self.first
     }
 }
 
-/// What kind of scenario it is: each kind has limits of its own.
+/// The class of a scenario. Each class has limits of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Class {
-    /// MPTCP; else plain TCP.
+    /// Whether it is MPTCP instead of plain TCP.
     pub mptcp: bool,
-    /// Random loss on a path in use.
+    /// Whether a path in use has random loss.
     pub random_loss: bool,
-    /// A given amount is sent; else for a given time.
+    /// Whether a given amount is sent, instead of for a given time.
     pub sized: bool,
 }
 
@@ -58,27 +58,27 @@ impl core::fmt::Display for Class {
     }
 }
 
-/// A scenario: Linux and ours.
+/// A scenario with Linux's results and ours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The scenario with Linux's runs.
     pub reference: Reference,
-    /// Its kind.
+    /// The scenario's class.
     pub class: Class,
-    /// Linux's completion time in seconds (sized), else goodput in 10⁶ bit/s.
+    /// Linux's completion time in seconds (sized), otherwise goodput in 10⁶ bit/s.
     pub linux: Quartiles,
-    /// Ours, likewise.
+    /// Our results, in the same unit.
     pub ours: Quartiles,
     /// Linux's median whole frames at the server in the measured time, bytes, by path.
     pub linux_frames: [f64; 2],
-    /// Ours, likewise.
+    /// The same for our runs.
     pub our_frames: [f64; 2],
     /// Our runs, by seed.
     pub runs: Vec<OurRun>,
 }
 
 impl Comparison {
-    /// Puts our runs beside Linux's.
+    /// Compares our runs with Linux's.
     pub fn new(reference: &Reference, mut runs: Vec<OurRun>) -> Self {
         runs.sort_by_key(|r| r.seed);
         let frames = |of: &dyn Fn(usize) -> Vec<f64>| [0, 1].map(|path| Quartiles::of(of(path)).median);
@@ -97,7 +97,7 @@ impl Comparison {
         }
     }
 
-    /// Ours against Linux's, as a fraction of Linux's median.
+    /// Relative difference of our median to Linux's.
     pub fn difference(&self) -> f64 {
         (self.ours.median - self.linux.median) / self.linux.median
     }
@@ -108,17 +108,17 @@ impl Comparison {
         apart <= (0.05 * self.linux.median).max(self.linux.range())
     }
 
-    /// Goodput from a value: sized runs have completion times.
+    /// Goodput for a value; sized runs have completion times as values.
     pub(crate) fn goodput(&self, value: f64) -> f64 {
         if self.class.sized { 1.0 / value } else { value }
     }
 
-    /// How many of our runs did not complete.
+    /// Number of our runs that did not complete.
     pub fn incomplete(&self) -> usize {
         self.runs.iter().filter(|r| r.problem.is_some()).count()
     }
 
-    /// One line of results: medians and Linux's interquartile range, in seconds where a given amount is sent, else in
+    /// One line of results: medians and Linux's interquartile range, in seconds if a given amount is sent, otherwise in
     /// Mbit/s.
     pub fn json(&self) -> Value {
         json!({

@@ -1,4 +1,4 @@
-//! How close it has to be.
+//! The limits on the differences from Linux.
 
 use super::compare::{Class, Comparison, Quartiles};
 use super::reference::Mode;
@@ -7,45 +7,45 @@ use crate::benefit::aggregation_benefit;
 /// A limit, and whether it holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// On which scenarios.
+    /// The scenarios that it applies to, and the figure.
     pub what: &'static str,
-    /// What is required.
+    /// The required value.
     pub required: String,
-    /// What is.
+    /// The measured value.
     pub measured: String,
-    /// How many scenarios it is about.
+    /// Number of scenarios that it applies to.
     pub scenarios: usize,
-    /// Whether it holds; without scenarios there is no answer.
+    /// Whether it holds; `None` without scenarios.
     pub holds: Option<bool>,
 }
 
 /// The distribution of |difference| over the scenarios of one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Which class; TCP without loss is split further.
+    /// Name of the class. TCP without loss is divided further.
     pub name: String,
-    /// How many scenarios.
+    /// Number of scenarios.
     pub scenarios: usize,
     /// Median of |difference|.
     pub median: f64,
     /// 90th percentile (nearest rank).
     pub p90: f64,
-    /// The largest.
+    /// The largest |difference|.
     pub worst: f64,
-    /// The scenario with the largest.
+    /// The scenario with the largest |difference|.
     pub worst_id: String,
 }
 
-/// Whether two paths gain or lose, in Linux and here.
+/// A check of whether two paths gain or lose, in Linux and here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenefitCheck {
     /// The group of scenarios.
     pub group: String,
-    /// Linux's aggregation benefit (CP eq. 9) of medians.
+    /// Aggregation benefit (CP eq. 9) of Linux's medians.
     pub linux: f64,
-    /// Ours.
+    /// Aggregation benefit of our medians.
     pub ours: f64,
-    /// Linux's is beyond ± 5 %, and on the same side of zero for each of its seeds.
+    /// Whether Linux's benefit is beyond ± 5 %, and on the same side of zero for each of its seeds.
     pub clear: bool,
 }
 
@@ -56,10 +56,10 @@ impl BenefitCheck {
     }
 }
 
-/// All scenarios against the limits.
+/// All scenarios compared with the limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// By class.
+    /// The distributions by class.
     pub rows: Vec<Row>,
     /// The limits.
     pub limits: Vec<Limit>,
@@ -68,7 +68,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Over these scenarios.
+    /// Compares these scenarios with the limits.
     pub fn new(all: &[Comparison]) -> Self {
         let benefits = benefits(all);
         Summary { rows: rows(all), limits: limits(all, &benefits), benefits }
@@ -80,7 +80,7 @@ impl Summary {
     }
 }
 
-/// The value that 90 % do not exceed: the smallest one with at least 90 % at or below it.
+/// The 90th percentile: the smallest value with at least 90 % at or below it.
 fn p90(sorted: &[f64]) -> f64 {
     let rank = (sorted.len() * 9).div_ceil(10).max(1);
     sorted.get(rank - 1).copied().unwrap_or(0.0)
@@ -129,7 +129,7 @@ fn percent(fraction: f64) -> String {
     format!("{:.1} %", 100.0 * fraction)
 }
 
-/// A figure of sorted differences.
+/// A figure computed from sorted differences.
 type Figure = fn(&[f64]) -> f64;
 
 /// A limit on the median of |difference| and on another figure of its distribution.
@@ -196,7 +196,7 @@ fn limits(all: &[Comparison], benefits: &[BenefitCheck]) -> Vec<Limit> {
     limits
 }
 
-/// Of each group with both plain TCP runs and the MPTCP run.
+/// The aggregation benefit of each group that has both plain TCP runs and the MPTCP run.
 fn benefits(all: &[Comparison]) -> Vec<BenefitCheck> {
     let of =
         |group: &str, mode: Mode| all.iter().find(|c| c.reference.group() == group && c.reference.setup.mode == mode);

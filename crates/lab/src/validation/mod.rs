@@ -1,8 +1,8 @@
-//! Holding the engine against measurements of the real Linux stack.
+//! Compares the engine with measurements of the real Linux stack.
 //!
-//! A reference file has one run of Linux a line ([`Reference::read`]; its fields are in `validation/README.md`). Each
-//! of its scenarios is set up here alike ([`scenario_text`]), run with our own seeds ([`run`]), and compared
-//! ([`Comparison`]); [`Summary`] holds the comparisons against the [limits](Limit).
+//! A reference file has one run of Linux per line ([`Reference::read`]; its fields are in `validation/README.md`). Each
+//! of its scenarios is set up here in the same way ([`scenario_text`]), run with our own seeds ([`run`]), and compared
+//! ([`Comparison`]). [`Summary`] compares the results with the [limits](Limit).
 //!
 //! Call order: [`Reference::read`], then [`run`] for each reference and each of [`Reference::seeds`] (in any order, on
 //! any thread), then [`Comparison::new`], then [`Summary::new`] over all.

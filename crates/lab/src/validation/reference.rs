@@ -1,21 +1,21 @@
-//! Reference files: one run of Linux a line, and what can be wrong with one.
+//! Reference files, with one run of Linux per line, and their errors.
 
 use core::fmt;
 use serde_json::{Map, Value};
 
-/// Which connection was measured.
+/// The connection that was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Plain TCP over this path.
     Tcp(usize),
-    /// MPTCP over both.
+    /// MPTCP over both paths.
     Mptcp,
 }
 
-/// How much was sent.
+/// Amount of data that was sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// As much as went in this time.
+    /// As much as possible in this time.
     Seconds(f64),
     /// This many bytes.
     Bytes(u64),
@@ -24,11 +24,11 @@ pub enum Amount {
 /// One path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathSetup {
-    /// Bottleneck, 10⁶ bit/s of Ethernet frames.
+    /// Rate of the bottleneck, 10⁶ bit/s of Ethernet frames.
     pub rate_mbps: f64,
-    /// One way, milliseconds.
+    /// One-way delay, milliseconds.
     pub delay_ms: f64,
-    /// The bottleneck's queue holds this many full frames.
+    /// Size of the bottleneck's queue, in full frames.
     pub queue_packets: u32,
     /// Random loss towards the server, percent.
     pub loss_percent: f64,
@@ -37,19 +37,19 @@ pub struct PathSetup {
 /// One scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// Which connection.
+    /// The connection.
     pub mode: Mode,
     /// The two paths.
     pub paths: [PathSetup; 2],
     /// Congestion controller of both ends.
     pub congestion: String,
-    /// How much is sent.
+    /// Amount of data.
     pub amount: Amount,
     /// Maximum of `tcp_rmem`, bytes of the kernel's bookkeeping.
     pub rmem: u64,
-    /// Initial receive buffer, likewise; equal to `rmem`: it is fixed.
+    /// Initial receive buffer, in the same unit. If it equals `rmem`, the buffer is fixed.
     pub initial_rmem: u64,
-    /// Maximum of `tcp_wmem`, likewise.
+    /// Maximum of `tcp_wmem`, in the same unit.
     pub wmem: u64,
 }
 
@@ -66,16 +66,16 @@ pub struct LinuxRun {
     pub queue_drops: [u64; 2],
     /// Largest window offered, by path; `None` if a path carried nothing.
     pub largest_window: [Option<u64>; 2],
-    /// Segments sent again, where it was counted.
+    /// Retransmitted segments, if they were counted.
     pub retransmitted_segments: Option<u64>,
-    /// Retransmission timeouts, where they were counted.
+    /// Retransmission timeouts, if they were counted.
     pub timeouts: Option<u64>,
 }
 
 /// A scenario with Linux's runs of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
-    /// Its name, `GROUP/MODE`.
+    /// The scenario's name, `GROUP/MODE`.
     pub id: String,
     /// The scenario.
     pub setup: Setup,
@@ -83,15 +83,15 @@ pub struct Reference {
     pub runs: Vec<LinuxRun>,
 }
 
-/// The initial receive buffer where a scenario is silent.
+/// Default of the initial receive buffer.
 const INITIAL_RMEM: u64 = 131_072;
-/// The maximum of `tcp_wmem` where a scenario is silent.
+/// Default maximum of `tcp_wmem`.
 const WMEM: u64 = 4_194_304;
-/// The maximum of `tcp_rmem` where a scenario is silent.
+/// Default maximum of `tcp_rmem`.
 const RMEM: u64 = 6_291_456;
 
 impl Setup {
-    /// Whether frames get lost at random on a path in use.
+    /// Whether frames are lost at random on a path in use.
     pub fn has_random_loss(&self) -> bool {
         self.used_paths().iter().any(|path| self.paths[*path].loss_percent > 0.0)
     }
@@ -114,14 +114,14 @@ impl Setup {
 }
 
 impl Reference {
-    /// Reads the text of a reference file; `file` is for errors. Scenarios are in the order of their first lines, and
-    /// lines of one scenario need not follow each other. Lines that begin with `#` are comments.
+    /// Reads the text of a reference file; `file` is its name in errors. Scenarios are in the order of their first
+    /// lines. Lines of one scenario need not be together. Lines that begin with `#` are comments.
     ///
-    /// A timed run of Linux empties its buffers after its time: the bytes by path are of the whole run, and are scaled
-    /// here to the measured part.
+    /// After a timed run, Linux still empties its buffers. The bytes by path are of the whole run, and are scaled here
+    /// to the measured part.
     ///
     /// # Errors
-    /// At the first wrong line; where there is no line at all.
+    /// At the first wrong line, or if there is no line at all.
     pub fn read(file: &str, text: &str) -> Result<Vec<Reference>, ReferenceError> {
         let mut out: Vec<Reference> = Vec::new();
         let says_something = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
@@ -145,8 +145,8 @@ impl Reference {
         }
     }
 
-    /// The seeds to run it with: 1 to 10, and many where there is random loss. All scenarios draw their losses from the same
-    /// seeds: the medians of 30 were together 5 % off those of 300 on one of the paths.
+    /// The seeds to run it with: 1 to 10, and many more with random loss. All scenarios draw their losses from the same
+    /// seeds. On one of the paths, the medians of 30 seeds were together 5 % off those of 300.
     pub fn seeds(&self) -> core::ops::RangeInclusive<u64> {
         1..=if self.setup.has_random_loss() { 300 } else { 10 }
     }
@@ -156,13 +156,13 @@ impl Reference {
         self.runs.iter().flat_map(|run| run.largest_window).flatten().max()
     }
 
-    /// The part of the id before the mode: runs of one group share their paths.
+    /// The part of the id before the mode. Runs of one group share their paths.
     pub fn group(&self) -> &str {
         self.id.rsplit_once('/').map_or(&self.id, |(group, _)| group)
     }
 }
 
-/// A line while it is read.
+/// A line that is being read.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     file: &'a str,
@@ -222,7 +222,7 @@ impl Line<'_> {
         Ok((id, setup, run))
     }
 
-    /// `[median, largest]`, or null.
+    /// Reads `[median, largest]`, or null.
     fn largest_window(&self, path: &Object, at: &str) -> Result<Option<u64>, ReferenceError> {
         let allowed = "[median, largest] in bytes, or null";
         match path.get("window_bytes") {
@@ -304,7 +304,7 @@ impl Line<'_> {
         Ok([path(0)?, path(1)?])
     }
 
-    /// The value of a key as `get` takes it.
+    /// Reads the value of a key with `get`.
     fn get<'v, T>(
         &self,
         object: &'v Object,
@@ -334,23 +334,23 @@ impl Line<'_> {
     }
 }
 
-/// What is wrong with a reference file, and where.
+/// A mistake in a reference file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReferenceError {
     /// The file's name.
     pub file: String,
-    /// Line, from 1; 0 where it is the file as a whole.
+    /// Line, from 1; 0 if the mistake concerns the file as a whole.
     pub line: usize,
-    /// The field, with dots between its levels; empty where the line is no JSON.
+    /// The field, with dots between its levels; empty if the line is not JSON.
     pub key: String,
-    /// What the line says.
+    /// The value in the file.
     pub value: String,
     /// What is allowed.
     pub allowed: String,
 }
 
 impl fmt::Display for ReferenceError {
-    /// `FILE:LINE: key = value: allowed: ...`
+    /// Writes `FILE:LINE: key = value: allowed: ...`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ReferenceError { file, line, key, value, allowed } = self;
         match line {

@@ -1,4 +1,4 @@
-//! A reference scenario as a scenario file of ours, and our run of it.
+//! Writes a reference scenario as a scenario file of ours, and runs it.
 //!
 //! Linux's set-up: client, router a, router b, server on each path. Router a shapes with tbf (rate, burst 3028 B,
 //! Ethernet frames counted) before a drop-tail queue of bytes; router b adds delay and random loss towards the server,
@@ -13,7 +13,7 @@ use pathweave_algorithms::Registry;
 use pathweave_netsim::Fate;
 use pathweave_units::random::Random;
 
-/// What one of our runs gave, as [`LinuxRun`](super::LinuxRun).
+/// The result of one of our runs, in the form of [`LinuxRun`](super::LinuxRun).
 #[derive(Clone, Debug, PartialEq)]
 pub struct OurRun {
     /// The run's seed.
@@ -24,16 +24,16 @@ pub struct OurRun {
     pub frame_bytes: [f64; 2],
     /// Frames dropped at the bottleneck, by path.
     pub queue_drops: [u64; 2],
-    /// Data segments sent again on their own subflow.
+    /// Data segments retransmitted on their own subflow.
     pub retransmitted_segments: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Why it did not complete, where it did not.
+    /// The reason why it did not complete.
     pub problem: Option<String>,
 }
 
 impl OurRun {
-    /// A run in which something broke: nothing arrived, ever.
+    /// A run that failed; nothing arrived in it.
     pub fn failed(reference: &Reference, seed: u64, problem: String) -> Self {
         OurRun {
             seed,
@@ -47,21 +47,21 @@ impl OurRun {
     }
 }
 
-/// Ethernet's header: the links count IP packets.
+/// Bytes of Ethernet's header. The links count IP packets.
 const ETHERNET_BYTES: u64 = 14;
 
-/// Runs a reference scenario with one seed, as Linux has it. A pure function.
+/// Runs a reference scenario with one seed, set up as for Linux. A pure function.
 ///
 /// # Errors
-/// If a value of the reference is none that a scenario can have.
+/// If a scenario cannot have a value of the reference.
 pub fn run(reference: &Reference, seed: u64, registry: &Registry) -> Result<OurRun, RunError> {
     run_variant(reference, &Variant::AsWritten, seed, registry)
 }
 
-/// Runs a variant of it: MPTCP with another scheduler, all else equal.
+/// Runs a variant of it: MPTCP with another scheduler, everything else equal.
 ///
 /// # Errors
-/// As [`run`]'s.
+/// As for [`run`].
 pub fn run_variant(
     reference: &Reference,
     variant: &Variant,
@@ -94,22 +94,23 @@ pub fn run_variant(
     Ok(out)
 }
 
-/// Of 256: how much of the receive memory becomes window, once full-sized segments have arrived (`scaling_ratio`):
+/// Share of the receive memory that becomes window, of 256, once full-sized segments have arrived (`scaling_ratio`):
 /// 1448 of 2408 bytes with plain TCP, 1424 of 2384 with MPTCP.
 const TCP_RATIO: u64 = 153;
 const MPTCP_RATIO: u64 = 152;
-/// The kernel's clock ticks each millisecond, its timer wheel's coarser levels each 8 and 64 ms, at a phase that has
-/// nothing to do with the start of a connection. Ours start at zero: the connection starts at a random time within this.
+/// Range of start times, ms. The kernel's clock ticks each millisecond, and its timer wheel's coarser levels each 8 and
+/// 64 ms, at a phase independent of the start of a connection. Our clock starts at zero, so the connection starts at a
+/// random time within this range.
 const PHASE_MS: u64 = 64;
-/// Windows are offered in steps of this (a window scale of 10), bytes.
+/// Step in which windows are offered (a window scale of 10), bytes.
 const WINDOW_STEP: u64 = 1024;
-/// tbf's burst.
+/// Burst of tbf, bytes.
 const BURST: u64 = 3028;
 /// A full IP packet. Ethernet's 14 bytes count on the link (its overhead) and in the kernel's queue limit of
 /// `queue_pkts` · 1514 bytes; our queues count IP packets.
 const PACKET: u64 = 1500;
 
-/// The text of a scenario file for one seed. With `pathweave compare` and variants of it one can look closer.
+/// The text of a scenario file for one seed. `pathweave compare` can run it and variants of it for a closer look.
 pub fn scenario_text(reference: &Reference, seed: u64) -> String {
     let setup = &reference.setup;
     let start = Random::substream(seed, "phase of the clock").below(PHASE_MS * 1_000_000);
@@ -159,8 +160,8 @@ fn connection(reference: &Reference, setup: &Setup, start: u64) -> String {
     )
 }
 
-/// The windows that Linux would offer: from what its first buffer holds to what its largest does. Where the buffer is
-/// fixed that is the window that was recorded, but for the kernel's rounding; one that is not, is taken as recorded.
+/// The range of windows that Linux would offer: from the share of its first buffer to that of its largest. If the
+/// buffer is fixed, it is one window: the recorded one, or the computed one if the two differ by less than two steps.
 fn receive_buffer(reference: &Reference, setup: &Setup) -> String {
     let ratio = if setup.mode == Mode::Mptcp { MPTCP_RATIO } else { TCP_RATIO };
     let window = |memory: u64| memory * ratio / 256;

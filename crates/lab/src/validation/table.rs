@@ -1,4 +1,4 @@
-//! Comparisons as text, and what other schedulers do where Linux was measured.
+//! Comparisons as text, and results of other schedulers in the scenarios that were measured with Linux.
 
 use super::compare::{Comparison, Quartiles};
 use super::limits::Summary;
@@ -6,8 +6,8 @@ use super::run::OurRun;
 use core::fmt::Write;
 use pathweave_units::counted;
 
-/// A line for each scenario: medians with quartiles, difference, and by path frames at the server in 10⁶ bytes and
-/// drops at the bottleneck, Linux's before ours.
+/// A line for each scenario: medians with quartiles, difference, and for each path the frames at the server in 10⁶
+/// bytes and the drops at the bottleneck, Linux's before ours.
 pub fn comparison_table(all: &[Comparison]) -> String {
     let width = all.iter().map(|c| c.reference.id.len()).max().unwrap_or(0).max(8);
     let mut out = format!(
@@ -99,23 +99,23 @@ pub fn summary_table(summary: &Summary) -> String {
     out
 }
 
-/// Other schedulers on one MPTCP scenario, all else as in Linux.
+/// Other schedulers in one MPTCP scenario, with everything else as in Linux.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alternatives<'a> {
-    /// Linux, and our `linux`.
+    /// The results of Linux and of our `linux`.
     pub comparison: &'a Comparison,
     /// Schedulers as written, with the median of their runs: completion time in seconds (sized) or goodput in 10⁶ bit/s.
     pub medians: Vec<(String, f64)>,
 }
 
 impl<'a> Alternatives<'a> {
-    /// From the runs of each scheduler.
+    /// Summarises the runs of each scheduler.
     pub fn new(comparison: &'a Comparison, runs: Vec<(String, Vec<OurRun>)>) -> Self {
         let median = |runs: &[OurRun]| Quartiles::of(runs.iter().map(|r| r.value)).median;
         Alternatives { comparison, medians: runs.into_iter().map(|(name, runs)| (name, median(&runs))).collect() }
     }
 
-    /// How much more goodput than our `linux`, as a fraction; of sized runs, how much sooner.
+    /// Relative gain in goodput over our `linux`; for sized runs, in completion time.
     pub fn gains(&self) -> impl Iterator<Item = f64> + '_ {
         let ours = self.comparison.goodput(self.comparison.ours.median);
         self.medians.iter().map(move |(_, median)| self.comparison.goodput(*median) / ours - 1.0)

@@ -1,4 +1,4 @@
-//! Reading reference files, setting them up, and judging the difference.
+//! Tests of reading reference files, setting scenarios up, and judging differences.
 
 use super::*;
 use crate::scenario::{Document, Rate, Variant};
@@ -7,7 +7,7 @@ use pathweave_netsim::{Loss, QueueLimit};
 use pathweave_proto::config::{FailureDetection, ReceiveBuffer};
 use pathweave_units::{Bitrate, Duration};
 
-/// A line of a file, with `KEY=VALUE` of the scenario replaced or added.
+/// A line of a file. `more` has `KEY=VALUE` of the scenario, replaced or added.
 fn line(id: &str, seed: u64, goodput: f64, more: &str) -> String {
     format!(
         r#"{{"id": "{id}", "seed": {seed}, "scenario": {{"mode": "mptcp", "paths": [{{"rate_mbps": 8, "delay_ms": 10, "queue_pkts": 100}}, {{"rate_mbps": 1.5, "delay_ms": 7.5, "queue_pkts": 20, "loss_pct": 0.1}}], "cc": "reno", "seconds": 2, "rmem": 65536{more}}}, "goodput_mbps": {goodput}, "bytes": 1000000, "path0": {{"received_frame_bytes": 900000, "queue_drops": 3, "window_bytes": [30000, 38912]}}, "path1": {{"received_frame_bytes": 160000, "queue_drops": 0, "window_bytes": null}}, "sender": {{"TcpRetransSegs": 7}}}}"#

@@ -1,11 +1,11 @@
-//! Values with parts: `name:key=value:key=value`, as schedulers are written; in a file also `{ kind = "name", key =
-//! "value" }`. [`Kind`] and [`Part`] say what the JSON Schema and the reference of scenario files tell of them.
+//! Values with parts: `name:key=value:key=value`, as schedulers are written, or in a file `{ kind = "name", key =
+//! "value" }`. [`Kind`] and [`Part`] describe them for the JSON Schema and the reference of scenario files.
 
 use super::{ValueParser, Wrong};
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
 
-/// A value with parts, being read.
+/// A value with parts that is being read.
 #[derive(Clone, Debug)]
 pub(crate) struct Compound {
     /// The word before the first colon.
@@ -36,7 +36,7 @@ impl Compound {
         Ok(Compound { name, given, asked: Vec::new() })
     }
 
-    /// The part called `key`, where it is given.
+    /// The part called `key`, if it is given.
     pub(crate) fn optional<F: ValueParser>(&mut self, key: &'static str) -> Result<Option<F::Value>, Wrong> {
         self.asked.push(key);
         let Some(i) = self.given.iter().position(|(k, _)| k == key) else { return Ok(None) };
@@ -50,7 +50,7 @@ impl Compound {
         self.optional::<F>(key)?.ok_or_else(missing)
     }
 
-    /// Nothing else may be given.
+    /// Checks that no other part is given.
     pub(crate) fn finish(self) -> Result<(), Wrong> {
         let Some((key, value)) = self.given.into_iter().next() else { return Ok(()) };
         let allowed = if self.asked.is_empty() { "nothing after the name".into() } else { self.asked.join(", ") };
@@ -63,8 +63,8 @@ impl Compound {
     }
 }
 
-/// A parser whose text has a name and parts: `compound!(ValueParser: Type, "allowed", |compound| value, |value| text, examples, kinds)`, and
-/// schemas of what it may be beside a text and a table of a kind.
+/// Declares a parser whose text has a name and parts: `compound!(ValueParser: Type, "allowed", |compound| value,
+/// |value| text, examples, kinds)`. Further schemas describe values in other forms than a text and a table with a kind.
 macro_rules! compound {
     ($(#[$doc:meta])* $parser:ident: $type:ty, $allowed:literal, $read:expr, $write:expr, $examples:expr, $kinds:expr $(, $plain:expr)*) => {
         $(#[$doc])*
@@ -105,32 +105,32 @@ pub(crate) use compound;
 
 /// One kind of a value: `name:part=value`, or `{ kind = "name", part = "value" }`.
 pub(crate) struct Kind {
-    /// Its name.
+    /// The kind's name.
     pub(crate) name: &'static str,
-    /// What it is, in a sentence without its full stop.
+    /// A description, as a sentence without its full stop.
     pub(crate) about: &'static str,
-    /// Its parts.
+    /// The kind's parts.
     pub(crate) parts: &'static [Part],
 }
 
 /// A part of a kind.
 pub(crate) struct Part {
-    /// Its key.
+    /// The part's key.
     pub(crate) key: &'static str,
-    /// What it is, with its default where it has one.
+    /// A description, with the default if there is one.
     pub(crate) about: &'static str,
-    /// It may be left out.
+    /// Whether it may be left out.
     pub(crate) optional: bool,
     /// JSON Schema of its values.
     pub(crate) schema: fn() -> Schema,
 }
 
-/// A part that must be there.
+/// A required part.
 pub(crate) const fn needs(key: &'static str, about: &'static str, schema: fn() -> Schema) -> Part {
     Part { key, about, optional: false, schema }
 }
 
-/// A part that may be left out.
+/// An optional part.
 pub(crate) const fn takes(key: &'static str, about: &'static str, schema: fn() -> Schema) -> Part {
     Part { key, about, optional: true, schema }
 }

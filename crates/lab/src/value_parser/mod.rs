@@ -1,4 +1,4 @@
-//! How values are written: each parser reads a text, writes it back, and says what it allows.
+//! Parsers of values. Each reads a text, writes it back, and says what it allows.
 
 pub(crate) mod compound;
 
@@ -9,7 +9,7 @@ use pathweave_proto::parameter::parse_time;
 use pathweave_units::{Bitrate, Duration, Probability};
 use schemars::{Schema, json_schema};
 
-/// Why a parser does not accept a text.
+/// The reason why a parser does not accept a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     /// The part of a compound value that is wrong, and its text.
@@ -24,15 +24,15 @@ impl Wrong {
     }
 }
 
-/// A way to write values.
+/// A parser of one kind of value.
 pub(crate) trait ValueParser {
-    /// What is written.
+    /// The type of the values.
     type Value;
-    /// What is allowed, in words.
+    /// The allowed values, in words.
     fn allowed() -> String;
-    /// The value, or nothing where the text is not allowed.
+    /// Parses a value; `None` if the text is not allowed.
     fn parse(text: &str) -> Option<Self::Value>;
-    /// The value, or what is wrong with the text.
+    /// Reads a value, or returns the mistake in the text.
     fn read(text: &str) -> Result<Self::Value, Wrong> {
         Self::parse(text).ok_or_else(|| Wrong::new(Self::allowed()))
     }
@@ -42,7 +42,7 @@ pub(crate) trait ValueParser {
     fn schema() -> Schema {
         json_schema!({ "type": "string" })
     }
-    /// Values as they may be written, each of which [`ValueParser::read`] takes.
+    /// Examples of texts, each of which [`ValueParser::read`] accepts.
     fn examples() -> &'static [&'static str];
     /// The kinds of a value that has kinds with parts.
     fn kinds() -> &'static [Kind] {
@@ -63,12 +63,12 @@ fn scaled(number: &str, exponent: i32) -> Option<f64> {
     format!("{number}e{exponent}").parse().ok()
 }
 
-/// The nearest whole number, where it fits exactly into a double.
+/// The nearest whole number, if a double represents it exactly.
 fn whole(x: f64) -> Option<u64> {
     (0.0..9e15).contains(&x).then_some((x + 0.5) as u64)
 }
 
-/// Any text but the empty one.
+/// Any text that is not empty.
 pub(crate) struct Text;
 
 impl ValueParser for Text {
@@ -87,7 +87,7 @@ impl ValueParser for Text {
     }
 }
 
-/// A name: letters, digits and `-_`, so that it can stand in `--set` and in file names.
+/// A name of letters, digits and `-_`, which is safe in `--set` and in file names.
 pub(crate) struct Name;
 
 impl ValueParser for Name {
@@ -132,7 +132,7 @@ impl ValueParser for Bool {
     }
 }
 
-/// A whole number from `MIN` to `MAX`, which a `T` can hold.
+/// A whole number from `MIN` to `MAX` that fits `T`.
 pub(crate) struct Whole<const MIN: u32, const MAX: u32, T = u32>(PhantomData<T>);
 
 impl<const MIN: u32, const MAX: u32, T: TryFrom<u32> + Display> ValueParser for Whole<MIN, MAX, T> {
@@ -177,7 +177,7 @@ impl ValueParser for Number {
     }
 }
 
-/// A time, zero included, of at most about a hundred days: whole nanoseconds then fit exactly into a double.
+/// A time, zero included, of at most about a hundred days, so that whole nanoseconds fit exactly into a double.
 pub(crate) struct Time;
 
 impl ValueParser for Time {
@@ -330,7 +330,7 @@ impl ValueParser for Share {
             "%" => -2,
             _ => return None,
         };
-        // Somebody who writes 1 is more likely to mean 1 % than always.
+        // A user who writes 1 more likely means 1 % than "always".
         scaled(number, exponent).filter(|p| *p < 1.0 || unit == "%").and_then(Probability::new)
     }
     fn write(value: &Probability) -> String {
@@ -344,7 +344,7 @@ impl ValueParser for Share {
     }
 }
 
-/// A parser for an enum of words: `words!(ValueParser: Type { "word" => Type::Variant, ... })`.
+/// Declares a parser for an enum of words: `words!(ValueParser: Type { "word" => Type::Variant, ... })`.
 macro_rules! words {
     ($(#[$doc:meta])* $parser:ident: $type:ty { $($word:literal => $value:path),+ $(,)? }) => {
         $(#[$doc])*

@@ -1,4 +1,4 @@
-//! Scenarios that are right in themselves and still cannot be simulated.
+//! Scenarios that have no mistake in the file and still cannot be simulated.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::run;

@@ -1,4 +1,4 @@
-//! What the built-in scenarios must show.
+//! Requirements on the built-in scenarios.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::{Metrics, Status};
@@ -19,7 +19,8 @@ fn scheduler(text: &str) -> Variant {
     Variant::Scheduler(SchedulerSpec::parse(text).expect("a scheduler"))
 }
 
-/// The way back has a rate for downloads. Acknowledgements of an upload never empty its bucket, so they do not wait.
+/// For downloads, the direction back to the server has a rate. Acknowledgements of an upload never empty its bucket, so
+/// they do not wait.
 #[test]
 fn an_upload_is_as_with_an_unlimited_way_back() {
     for (name, _) in BUILTIN {
@@ -48,8 +49,8 @@ fn plain_tcp_on_the_fast_path_fills_it_as_linux_does() {
     assert!((ours / 7.643 - 1.0).abs() < 0.005, "{ours}");
 }
 
-/// What the first scenario is there to show: with some schedulers two paths are worse than the better one alone, with others
-/// they are clearly better. These are the figures of the command's first table: means of 5 seeds.
+/// In the first scenario, two paths are worse than the better one alone with some schedulers, and clearly better with
+/// others. These are the figures of the command's first table: means of 5 seeds.
 #[test]
 fn on_the_first_scenario_schedulers_lie_on_both_sides_of_plain_tcp() {
     let over_seeds = |v: &Variant| (1..=5).map(|s| metrics("wifi-lte", v, s, &[]).goodput_mbps).sum::<f64>() / 5.0;
@@ -74,12 +75,12 @@ fn blest_beats_minrtt_where_the_window_is_blocked_for_long() {
             copies[0] += of("blest-kernel").opportunistic_retransmissions;
             copies[1] += of("minrtt").opportunistic_retransmissions;
         }
-        // With `pr` the port's lower bound on λ does it.
+        // With `pr`, the port's lower bound on λ has this effect.
         assert!(fewer * copies[0] < copies[1], "{window}: {copies:?}");
     }
 }
 
-/// CP Fig. 19, BLEST §II: a receive window that the slow path holds up is what the mechanism is for.
+/// CP Fig. 19, BLEST §II: the mechanism is for a receive window that the slow path holds up.
 #[test]
 fn opportunistic_retransmission_unblocks_a_window_that_the_slow_path_holds() {
     let small = [&AS_MEASURED[..], &[("connection.receive_buffer", "200KB")]].concat();

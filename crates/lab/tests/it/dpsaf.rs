@@ -1,4 +1,4 @@
-//! What DPSAF §IV.A claims of random loss, where it holds here. What does not is in `docs/notes/dpsaf-forward-prediction.md`.
+//! Claims of DPSAF §IV.A about random loss that hold here. The others are in `docs/notes/dpsaf-forward-prediction.md`.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::run;
@@ -51,7 +51,7 @@ fn prediction_with_losses_beats_prediction_without_and_that_beats_round_robin() 
     }
 }
 
-/// Fig. 12's text: without regard for losses the prediction may do worse than none.
+/// Fig. 12's text: prediction that ignores losses may do worse than no prediction.
 #[test]
 fn with_much_loss_only_prediction_without_it_is_worse_than_round_robin() {
     let [fpdps, fps, rr] = ["fpdps", "fps", "roundrobin:num_segments=window"].map(|s| goodput(s, "0.05"));

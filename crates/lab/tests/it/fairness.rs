@@ -1,5 +1,5 @@
-//! What coupled congestion control is for (RFC 6356 §2): at a bottleneck that they share, the two subflows of a connection
-//! take together about what one TCP flow takes. Uncoupled they take twice that.
+//! The aim of coupled congestion control (RFC 6356 §2): at a shared bottleneck, the two subflows of a connection take
+//! together about as much as one TCP flow. Uncoupled, they take twice as much.
 //!
 //! `cargo xtask fairness` prints the table of all seeds; the ordinary tests take fewer.
 
@@ -9,13 +9,13 @@ use pathweave_units::random::Random;
 
 const SCENARIO: &str = include_str!("fairness/shared-bottleneck.toml");
 
-/// Controllers, and where the median over the seeds of the connection's rate over the TCP flow's must lie.
+/// Controllers, with the limits of the median over the seeds of the connection's rate relative to the TCP flow's.
 const BANDS: [(&str, f64, f64); 4] = [("lia", 0.8, 1.2), ("olia", 0.8, 1.2), ("balia", 0.8, 1.2), ("reno", 1.7, 2.3)];
 
 /// The latest start of a flow.
 const LATEST_START_MS: u64 = 5_000;
 
-/// The connection's goodput over the TCP flow's; the flows start at random times.
+/// The connection's goodput relative to the TCP flow's. The flows start at random times.
 fn ratio(controller: &str, seed: u64) -> f64 {
     let mut document = Document::parse("shared-bottleneck.toml", SCENARIO).expect("it is TOML");
     let mut random = Random::substream(seed, "starts");

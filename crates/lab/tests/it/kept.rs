@@ -1,4 +1,5 @@
-//! Time is booked on what keeps the data: Nagle's rule, avoidance of silly windows, pacing; not on the scheduler.
+//! Time counts for the rule that holds data back (Nagle's rule, avoidance of silly windows, pacing), and not for the
+//! scheduler.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::TimeSpent;
@@ -57,7 +58,7 @@ fn what_nagles_rule_keeps_is_not_the_schedulers_wait() {
 #[test]
 fn what_a_window_without_room_for_a_segment_keeps_is_not_the_schedulers_wait() {
     for variant in variants() {
-        // No multiple of a segment: the rest waits for acknowledgements.
+        // The size is no multiple of a segment, so the rest waits for acknowledgements.
         let kept = time(&format!("{BULK}receive_buffer = \"10KB\"\n"), &variant);
         assert!(kept.window_full_s > 5.0 && kept.scheduler_waits_s < 0.1, "{variant:?}: {kept:?}");
     }

@@ -1,4 +1,5 @@
-//! Behaviour of whole runs, one module for each behaviour, in one program: each program would link everything anew.
+//! Tests of whole runs, one module for each behaviour. They are one program, because each program would link everything
+//! anew.
 
 mod build;
 mod built_in;

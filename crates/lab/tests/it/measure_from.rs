@@ -1,12 +1,12 @@
-//! `measure_from` discards the start: only what was sent or arrived after it counts.
+//! `measure_from` discards the start: only data that was sent or arrived after it counts.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;
 use pathweave_lab::run;
 use pathweave_lab::scenario::{Document, NoFiles, Variant};
 
-/// One path of 5 Mbit/s with a queue of 9 s: Reno's slow start overflows it, and what follows the first loss waits out of
-/// order for seconds.
+/// One path of 5 Mbit/s with a queue of 9 s. Reno's slow start overflows it, and the data behind the first loss waits
+/// out of order for seconds.
 const DEEP: &str = r#"
 format = 1
 name = "deep"

@@ -1,4 +1,4 @@
-//! The applications of a scenario tell where their messages end, and schedulers see it.
+//! The applications of a scenario mark the ends of their messages, and schedulers see them.
 
 use pathweave_algorithms::Registry;
 use pathweave_algorithms::schedulers::minrtt::MinRtt;
@@ -12,7 +12,7 @@ thread_local! {
     static SEEN: RefCell<Vec<(u64, Option<u64>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// `minrtt` that writes down what it sees.
+/// `minrtt` with a record of its views.
 struct Watch(MinRtt);
 
 impl Scheduler for Watch {
@@ -69,7 +69,7 @@ fn seen(workload: &str) -> Vec<(u64, Option<u64>)> {
     seen
 }
 
-/// How many decisions saw an end, and how many none; every end is right.
+/// The number of decisions that saw an end, and of those that saw none. Checks that every end is right.
 fn ends(workload: &str, message: u64, size: u64) -> (usize, usize) {
     let seen = seen(workload);
     for (next, end) in &seen {
@@ -81,15 +81,15 @@ fn ends(workload: &str, message: u64, size: u64) -> (usize, usize) {
     (known, seen.len() - known)
 }
 
-/// The last message is what is left of the size.
+/// The last message has the rest of the size.
 #[test]
 fn each_message_of_a_constant_bit_rate_has_its_end() {
     let (_, unknown) = ends("cbr:rate=1Mbps:message=5000B:size=1001KB", 5_000, 1_001_000);
     assert_eq!(unknown, 0);
 }
 
-/// More than the paths carry, so that messages wait for room in the send buffer and are written in parts: where one ends that
-/// is not written as a whole is not known.
+/// The messages exceed the paths' capacity, so they wait for room in the send buffer and are written in parts. The end
+/// of a message is not known before all of it is written.
 #[test]
 fn the_end_of_a_message_is_known_once_all_of_it_is_written() {
     let (known, unknown) = ends("cbr:rate=20Mbps:message=30KB:size=2000KB", 30_000, 2_000_000);

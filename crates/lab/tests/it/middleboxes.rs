@@ -1,4 +1,4 @@
-//! What becomes of connections whose segments middleboxes change: the one result that RFC 8684 §3.7 and §6 require for each.
+//! Connections through middleboxes: the one result that RFC 8684 §3.7 and §6 require for each.
 //!
 //! Applications write real bytes here, and every byte that is read is compared with what was written.
 
@@ -10,7 +10,7 @@ use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use transfer::{DIRECTIONS, Run, SIZE, Seen};
 
-/// Plain TCP on the first path, and nothing is lost or changed.
+/// Checks that plain TCP continues on the first path and nothing is lost or changed.
 #[track_caller]
 fn falls_back(connection: &str, middlebox: &str) {
     for direction in DIRECTIONS {
@@ -21,7 +21,7 @@ fn falls_back(connection: &str, middlebox: &str) {
     }
 }
 
-/// As without any middlebox: both subflows carry data, no reset.
+/// Checks that the run is as without any middlebox: both subflows carry data, and there is no reset.
 #[track_caller]
 fn is_transparent(middleboxes: &str) {
     for direction in DIRECTIONS {
@@ -35,7 +35,8 @@ fn is_transparent(middleboxes: &str) {
     }
 }
 
-/// Every subflow of path `broken` is reset, for this reason where it can be seen; the other one carries on.
+/// Checks that every subflow of path `broken` is reset, for this reason if it is visible, and that the other one
+/// continues.
 #[track_caller]
 fn breaks_a_subflow(
     direction: &str,
@@ -81,7 +82,7 @@ fn a_smaller_mtu_is_taken_from_messages_or_found_out() {
     let silent = "mtu:size=1300B:message=false";
     is_transparent("middlebox = [\"mtu:size=1300B\"]");
     for direction in DIRECTIONS {
-        // Without any of both the large segments of one path never arrive; the other path carries them.
+        // With neither, the large segments of one path never arrive, and the other path carries their data.
         for (discovery, passes) in [("messages", false), ("black-holes", true)] {
             let connection = format!("path_mtu_discovery = \"{discovery}\"");
             let middlebox = format!("middlebox = [\"{silent}\"]");
@@ -108,8 +109,8 @@ fn options_stripped_in_a_join_are_a_reset_and_no_subflow() {
             let middlebox = format!("middlebox = [\"strip:on={on}\"]");
             let run = breaks_a_subflow(direction, "", 1, &middlebox, Some(ResetReason::MptcpError));
             assert_eq!(run.data(1), 0, "{}", run.text);
-            // In the 3 s of the transfer: at once, at once again, 1 s and 2 s later. A server that gets the third packet without its
-            // option says that this is for good.
+            // In the 3 s of the transfer, joins are tried at once, at once again, and 1 s and 2 s later. A server that
+            // gets the third packet without its option says that the cause is permanent.
             let joins = run.count(|s| s.path == 1 && s.is_syn());
             let expected = if on == "third-ack" { 1..=1 } else { 2..=4 };
             assert!(expected.contains(&joins), "{joins}: {}", run.text);
@@ -133,12 +134,13 @@ fn options_stripped_mid_stream_break_the_subflow_and_the_other_carries_on() {
             let middlebox = format!("middlebox = [\"strip:on=all:after=500ms:direction={way}\"]");
             breaks_a_subflow(direction, "", broken, &middlebox, Some(ResetReason::Middlebox));
             let run = breaks_a_subflow(direction, "", broken, "middlebox = [\"strip:on=all:after=500ms\"]", None);
-            // Joins have no chance; that the other subflow carries data does not make them come faster.
+            // Joins cannot succeed. They do not come faster because the other subflow carries data.
             let seen = run.seen.borrow();
             let lost = seen.iter().find(|s| s.is_reset()).map(|s| s.at).expect("a reset");
             let joins = seen.iter().filter(|s| s.at > lost && s.path == broken && s.is_syn()).count();
             assert!((1..=3).contains(&joins), "{joins}: {}", run.text);
-            // What the lost subflow had acknowledged, but nobody had mapped, comes again at once: 3 MB take 3 s on one path.
+            // Data that the lost subflow had acknowledged without a mapping is sent again at once: 3 MB take 3 s on one
+            // path.
             assert!(run.simulation.now() < Instant::ZERO + Duration::from_secs(5), "{}", run.text);
         }
     }
@@ -150,24 +152,24 @@ fn options_stripped_mid_stream_on_the_only_subflow_end_the_connection() {
     for direction in DIRECTIONS {
         let connection = "receive_buffer = \"200KB\"\nworkload = \"bulk\"\nclose_timeout = \"20s\"";
         let run = Run::new(direction, connection, &["middlebox = [\"strip:on=all:after=500ms\"]"]).finish();
-        // What had options, and nothing else.
+        // Only the data with Multipath TCP options is received.
         let mapped = |s: &Seen| s.segment.options.dss.is_some() || !s.segment.options.mptcp.is_empty();
         let mapped: u64 =
             run.seen.borrow().iter().filter(|s| mapped(s)).map(|s| u64::from(s.segment.payload.len())).sum();
         let received = run.simulation.received_bytes();
-        // On the way down, links are before the middlebox.
+        // In downloads, the capture sees segments before the middlebox strips them.
         assert!(received == mapped || direction == "download" && received < mapped, "{}", run.text);
         assert_eq!(run.simulation.altered_bytes(), 0, "{}", run.text);
         assert!(run.resets(0) > 0, "{}", run.text);
         let ends = run.simulation.measured_ends().flat_map(|(a, b)| [a, b]).flatten().count();
         assert_eq!(ends, 0, "{}", run.text);
-        // Joins have no chance either, until nobody waits for one any more.
+        // Joins fail too, until no end waits for one any more.
         let reason = run.simulation.finish().reason;
         assert_eq!(reason, Some(ConnectionError::AllPathsDead.to_string()), "{}", run.text);
     }
 }
 
-/// Data arrives, but nothing says so: one subflow's DATA_ACKs are enough.
+/// Data arrives, but its acknowledgements are lost. The other subflow's DATA_ACKs are enough.
 #[test]
 fn acknowledgements_stripped_mid_stream_are_made_up_by_the_other_subflow() {
     for (direction, way) in [("upload", "down"), ("download", "up")] {
@@ -262,7 +264,7 @@ fn edited_payload_with_checksums_is_mp_fail_and_a_reset_where_there_are_several_
     }
 }
 
-/// Bad-input row 23: the stream goes on as plain TCP, which takes what comes.
+/// Bad-input row 23: the stream continues as plain TCP, which accepts the changed data.
 #[test]
 fn edited_payload_with_checksums_is_mp_fail_and_an_infinite_mapping_on_the_only_subflow() {
     for direction in DIRECTIONS {
@@ -282,7 +284,7 @@ fn edited_payload_with_checksums_is_mp_fail_and_an_infinite_mapping_on_the_only_
     }
 }
 
-/// Nobody asked for checksums: what TCP takes, Multipath TCP takes.
+/// Neither side asked for checksums, so Multipath TCP accepts what TCP accepts.
 #[test]
 fn edited_payload_without_checksums_is_delivered() {
     for direction in DIRECTIONS {
@@ -293,7 +295,7 @@ fn edited_payload_without_checksums_is_delivered() {
     }
 }
 
-/// Virtual payload counts as zeros; an edited byte is another.
+/// Virtual payload counts as zeros, so an edited byte differs.
 #[test]
 fn edits_of_virtual_payload_are_noticed_as_well() {
     let middlebox = "middlebox = [\"edit:at=200KB\"]";
@@ -317,7 +319,7 @@ fn proactive_acknowledgements_from_the_start_are_plain_tcp() {
     assert_eq!((run.resets(0), run.data(1)), (0, 0), "{}", run.text);
 }
 
-/// RFC 8684 §3.3.6: data is kept until it is acknowledged at the data level, and sent again where it got lost.
+/// RFC 8684 §3.3.6: data is kept until it is acknowledged at the data level, and sent again if it was lost.
 #[test]
 fn data_that_was_acknowledged_proactively_and_lost_comes_again() {
     for broken in [0, 1] {
@@ -353,7 +355,8 @@ fn a_subflow_whose_address_translation_changed_dies_and_is_joined_again() {
     }
 }
 
-/// Plain TCP ends. Multipath TCP joins again from the new address: both ends keep a connection without subflows for a while.
+/// Plain TCP ends. Multipath TCP joins again from the new address, because both ends keep a connection without subflows
+/// for a while.
 #[test]
 fn a_connection_survives_the_address_translation_of_its_only_subflow_where_tcp_ends() {
     for (connection, expected) in [("mptcp = true", None), ("mptcp = false", Some(ConnectionError::Reset))] {
@@ -371,7 +374,8 @@ fn a_connection_survives_the_address_translation_of_its_only_subflow_where_tcp_e
     }
 }
 
-/// A client that only reads learns of it by asking (RFC 9293 §3.8.4): what the server sends to the old port is dropped.
+/// A client that only reads finds out by its keep-alive (RFC 9293 §3.8.4), because the server's data to the old port is
+/// dropped.
 #[test]
 fn a_reader_behind_a_changed_address_translation_joins_again_after_a_keep_alive() {
     for broken in [0, 1] {
@@ -391,7 +395,7 @@ fn a_reader_behind_a_changed_address_translation_joins_again_after_a_keep_alive(
     }
 }
 
-/// What is transparent is so for every scheduler, and what breaks a subflow loses no byte under any.
+/// A transparent middlebox is transparent for every scheduler, and one that breaks a subflow loses no byte with any.
 #[test]
 fn every_scheduler_gets_all_data_through() {
     let registry = Registry::builtin();

@@ -1,5 +1,5 @@
-//! What must hold on any network, for every scheduler and every controller: data arrives whole and in order, no window is
-//! violated, nothing stalls while a path is up, every run ends, and only the seed makes runs differ.
+//! Requirements on any network, with every scheduler and every controller: data arrives whole and in order, no window
+//! is violated, nothing stalls while a path is up, every run ends, and only the seed makes runs differ.
 //!
 //! The random cases have 1, 2, 3, 4 or 8 subflows, round-trip times that differ by up to a factor of 100, buffers from 4
 //! segments up, and paths that go dark and come back. Ordinarily there are [`CASES`] of them; `PROPTEST_CASES` sets
@@ -12,7 +12,7 @@ use core::fmt::Write as _;
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::Status;
 use pathweave_lab::scenario::{Document, NoFiles, Scenario, Variant};
-use pathweave_lab::sim::{Measured, Simulation};
+use pathweave_lab::sim::{Measured, Simulation, path_of};
 use pathweave_netsim::Fate;
 use pathweave_proto::SubflowId;
 use pathweave_proto::scheduler::test_schedulers;
@@ -37,14 +37,14 @@ struct PathCase {
     delay_ms: u32,
     queue: u32,
     loss: f64,
-    /// Mean length of a loss, packets; 1: independent losses.
+    /// Mean length of a loss, packets; 1 means independent losses.
     burst: f64,
     jitter_ms: u32,
     reorder: f64,
     duplicate: f64,
     corrupt: f64,
     keep_order: bool,
-    /// When it goes dark and for how long, ms.
+    /// Begin and length of the outage, ms.
     outage: Option<(u32, u32)>,
 }
 
@@ -57,7 +57,7 @@ impl PathCase {
 #[derive(Clone, Debug)]
 struct Case {
     paths: Vec<PathCase>,
-    /// All paths end in one link of this rate.
+    /// Rate of a shared last link of all paths, if there is one.
     shared_kbps: Option<u32>,
     scheduler: usize,
     controller: usize,
@@ -74,7 +74,7 @@ struct Case {
     auto_buffer: bool,
     full_mesh: bool,
     recovery: usize,
-    /// Failure detection `linux`.
+    /// Whether failure detection is `linux`.
     slow_detection: bool,
     mtu: u32,
     seed: u64,
@@ -88,23 +88,24 @@ impl Case {
         all[self.scheduler % all.len()].name()
     }
 
-    /// Whether anything on the way depends on the seed.
+    /// Whether anything in the network depends on the seed.
     fn is_random(&self) -> bool {
         let drawn = |p: &PathCase| p.loss + p.reorder + p.duplicate + p.corrupt > 0.03 || p.jitter_ms > 0;
         self.size > 200_000 && self.paths.first().is_some_and(drawn)
     }
 
-    /// Whether the path is dark, or was until a moment ago.
+    /// Whether the path is dark, or was dark within the last `moment`.
     fn is_dark(&self, path: usize, at: Instant, moment: Duration) -> bool {
         let ms = |ms: u32| Instant::from_millis(u64::from(ms));
         let outage = self.paths.get(path).and_then(|p| p.outage);
         outage.is_some_and(|(from, length)| (ms(from)..ms(from + length) + moment).contains(&at))
     }
 
-    /// Whether the stream's next byte is sent before what follows it, on a subflow that has nothing else to do first. A scheduler
-    /// may send other data first, or queue it on a slow subflow, by design; of several dark paths each has its own backlog to
-    /// repeat; with failure detection `linux` what a dark path holds comes when that is up again; and NewReno repairs what others
-    /// wait for only after all that the subflow lost before it.
+    /// Whether the stream's next byte is always sent before the data behind it, on a subflow that has nothing else to
+    /// do first. A scheduler may send other data first, or queue it on a slow subflow, by design. Several dark paths
+    /// each have their own backlog to repeat. With failure detection `linux`, the data of a dark path is repeated when
+    /// that path is up again. NewReno repairs the data that others wait for only after all earlier losses of the
+    /// subflow.
     fn sends_in_order(&self, registry: &Registry) -> bool {
         let name = self.scheduler(registry);
         let queues = registry.scheduler(name).is_ok_and(|factory| factory.queues());
@@ -192,7 +193,7 @@ impl Case {
     }
 }
 
-/// Checks, from what the wire shows, that no data lies beyond what the receiver has offered.
+/// Checks from the packets that no data is beyond the window that the receiver has offered.
 #[derive(Default)]
 struct Windows {
     shifts: BTreeMap<IpAddr, u8>,
@@ -201,7 +202,7 @@ struct Windows {
     violations: Vec<String>,
 }
 
-/// Client addresses end in 1 (see the simulator's plan of addresses).
+/// Whether an address is a client's. These end in 1 (see the simulator's plan of addresses).
 fn is_client(address: IpAddr) -> bool {
     matches!(address, IpAddr::V4(a) if a.octets()[3] == 1)
 }
@@ -220,7 +221,7 @@ impl Windows {
             let window = u64::from(segment.window) << self.shifts.get(&from).copied().unwrap_or(0);
             let offered = ack.wrapping_add(window);
             if edge.is_none_or(|e| offered.wrapping_sub(e) as i64 > 0) {
-                // A short number tells nothing before the first long one.
+                // A 32-bit number cannot be expanded before the first 64-bit one.
                 if edge.is_some() || matches!(dss.data_ack, Some(pathweave_wire::mptcp::DataNumber::Long(_))) {
                     self.edges.insert(is_client(from), offered);
                 }
@@ -244,7 +245,7 @@ struct Ran {
     received: u64,
     violations: Vec<String>,
     stalls: Vec<String>,
-    /// How long nothing had been acknowledged when the run ended.
+    /// Time without any acknowledgement at the end of the run.
     silence: Duration,
 }
 
@@ -253,7 +254,7 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
     let mut sim = Simulation::new(scenario, seed, registry, &NoFiles).expect("the scenario is complete");
     let windows = Rc::new(RefCell::new(Windows::default()));
     let lost = Rc::new(Cell::new(false));
-    // The last that the sender tried was a probe of a closed window.
+    // Whether the sender's last segment was a probe of a closed window.
     let probed = Rc::new(Cell::new(false));
     let (seen, loses, probes, watched) = (windows.clone(), lost.clone(), probed.clone(), case.clone());
     sim.set_capture(Box::new(move |tap, segment| {
@@ -264,13 +265,13 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
             seen.borrow_mut().see(tap.at, segment);
         } else {
             let client = if is_client(segment.src.ip()) { segment.src } else { segment.dst };
-            // What a dark path swallows is no excuse while another is up.
-            let dark = watched.is_dark(path_of(client.ip()), tap.at, Duration::ZERO);
+            // A loss on a dark path does not allow a longer stall while another path is up.
+            let dark = path_of(client.ip()).is_some_and(|path| watched.is_dark(path, tap.at, Duration::ZERO));
             loses.set(loses.get() || !dark);
         }
     }));
     let mut stalls = Vec::new();
-    // Anything new on any subflow; the stream's next byte.
+    // The clocks for new data on any subflow, and for the stream's next byte.
     let (mut any, mut next) = (Clock::NEW, Clock::NEW);
     let (mut arrived, mut received) = (0, 0);
     // By subflow: segments that were new on it, and bytes that wait for a hole.
@@ -288,9 +289,10 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
         let receivers = || sim.measured_ends().flat_map(|(_, r)| r.into_iter().flat_map(|r| r.subflows()));
         // A path counts once it is up, and the sender has a subflow on it.
         let moment = LOOK + LOOK;
-        let usable = senders().any(|s| s.usable && !case.is_dark(path_of(s.local.ip()), now, moment));
-        // Nothing can move while all is dark. What is tried meanwhile is lost: with failure detection `linux`, and where a closed window
-        // is probed, the next try may come after as long again.
+        let dark = |path| case.is_dark(path, now, moment);
+        let usable = senders().any(|s| s.usable && !path_of(s.local.ip()).is_some_and(dark));
+        // No data can move while all paths are dark, and all attempts are lost. With failure detection `linux`, and if
+        // a closed window is probed, the next attempt may come only after the same time again.
         let waits = !usable && !case.slow_detection && !probed.get();
         let timeout = senders().map(|s| s.rto).max().unwrap_or_default();
         let on_each: Vec<(SubflowId, u64, u64)> = receivers()
@@ -304,7 +306,8 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
         if !pending || waits || news != arrived {
             any.restart(now, timeout);
         }
-        // NewReno repairs one hole of a subflow each round trip (RFC 6582), also one whose data others have brought.
+        // NewReno repairs one hole of a subflow each round trip (RFC 6582), even if the hole's data has arrived over
+        // another subflow.
         let more = |id, segments, held| held > 0 && before.iter().any(|(i, n, _)| *i == id && *n < segments);
         let repaired = case.recovery % 3 == 2 && on_each.iter().any(|(id, n, held)| more(*id, *n, *held));
         if !pending || waits || sim.received_bytes() > received || repaired {
@@ -312,7 +315,7 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
         }
         (arrived, received, before) = (news, sim.received_bytes(), on_each);
         let lost = lost.take() || !usable;
-        // Data that is new on a subflow cannot go on arriving without the stream's next byte: it ends with the receive window.
+        // New data on a subflow cannot arrive for ever without the stream's next byte, because the receive window ends.
         stalls.extend(any.look(now, lost, timeout, "nothing new on any subflow"));
         stalls.extend(next.look(now, lost, timeout, "nothing new in the stream").filter(|_| in_order));
         if !goes_on {
@@ -324,23 +327,15 @@ fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran 
     Ran { measured: sim.finish(), received, violations, stalls, silence }
 }
 
-/// The number of the path that an address belongs to (10.P.P.x, from 1).
-fn path_of(address: IpAddr) -> usize {
-    match address {
-        IpAddr::V4(a) => usize::from(u16::from_be_bytes([a.octets()[1], a.octets()[2]])) - 1,
-        IpAddr::V6(_) => 0,
-    }
-}
-
 fn scenario_of(text: &str, registry: &Registry) -> Scenario {
     let document = Document::parse("case.toml", text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     document.scenario(registry, &Variant::AsWritten).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// No connection is given up sooner: `close_timeout`.
+/// Time before which no connection is given up: `close_timeout`.
 const GIVES_UP: Duration = Duration::from_secs(60);
 
-/// All that must hold for one case; the error tells what does not.
+/// Checks all requirements for one case. The error is the first one that is not met.
 fn check(case: &Case) -> Result<Ran, String> {
     let registry = registry();
     let text = case.to_toml(&registry);
@@ -350,9 +345,10 @@ fn check(case: &Case) -> Result<Ran, String> {
     if let Some(stall) = ran.stalls.first() {
         return tell(format!("a stall: {stall}"));
     }
-    // A connection may end before its data has come when nothing has been answered for long: a handshake after its tries, others
-    // after `close_timeout`. Losses in a row go by packets, not by time, so that this happens, and also to the DATA_FIN after all
-    // data, which goes out eight times within a minute. A stall is one here too.
+    // A connection may end before its data has arrived if nothing has been answered for long: during the handshake
+    // after its attempts, later after `close_timeout`. This happens because losses in a row are counted in packets and
+    // not in time. It also happens to the DATA_FIN after all data, which is sent eight times within a minute. A stall
+    // is a mistake here too.
     let unanswered = ran.received == 0 || ran.measured.reason.as_deref() == Some("all paths are dead");
     let given_up = unanswered && ran.silence + LOOK >= GIVES_UP;
     if !given_up && (ran.measured.status != Status::Completed || ran.received != case.size) {
@@ -368,7 +364,8 @@ fn check(case: &Case) -> Result<Ran, String> {
 }
 
 fn path_case() -> impl Strategy<Value = PathCase> {
-    // One-way delays: mostly of one order of magnitude, and as often from one end to the other, 3 to 300 ms.
+    // One-way delays in ms. Half of them are between 1 and 150, the others are 3 or 300, so that paths often differ by
+    // much.
     let delay = prop_oneof![2 => 1u32..150, 1 => Just(3u32), 1 => Just(300u32)];
     let shape = (500u32..40_000, delay, 8u32..200, 1.0f64..4.0, any::<bool>());
     let trouble = (
@@ -391,7 +388,7 @@ fn case() -> impl Strategy<Value = Case> {
         prop_oneof![4 => few, 1 => proptest::collection::vec(path_case(), 8)],
         prop_oneof![3 => Just(None), 1 => (1000u32..20_000).prop_map(Some)],
     );
-    // Often very small ones.
+    // Very small values are frequent.
     let segments = || prop_oneof![1 => 4u32..20, 3 => 4u32..600];
     let buffers = (segments(), segments(), 20_000u64..1_500_000);
     let switches = proptest::array::uniform10(any::<bool>());
@@ -432,7 +429,7 @@ fn cases(default: u32) -> ProptestConfig {
     ProptestConfig { cases, rng_seed, failure_persistence: None, max_shrink_iters: 200, ..default }
 }
 
-/// Random cases of an ordinary run.
+/// Number of random cases in an ordinary run.
 const CASES: u32 = 6000;
 
 proptest! {

@@ -1,19 +1,19 @@
-//! What it costs `weave` when a path becomes worse than it believes: the sum in docs/weave.md, over whole runs.
+//! The cost for `weave` when a path becomes worse than `weave` assumes: the sum in docs/weave.md, over whole runs.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::run;
 use pathweave_lab::scenario::{Document, NoFiles, SchedulerSpec, Variant};
 
-/// Seconds: the run after one change, and when the second path changes, from where on is measured.
+/// Seconds: the end of the run with one change, and the time of the second path's change, from which on is measured.
 const END: f64 = 8.0;
 const CHANGE: f64 = 3.0;
-/// Bytes/s of the first path, and one way over both, s.
+/// Rate of the first path in bytes/s, and one-way delays of both paths, s.
 const RATE: f64 = 20e6 / 8.0;
 const THERE: [f64; 2] = [0.01, 0.04];
-/// How long a path's rate may be believed after it fell, s: `LINK_MEMORY` of the scheduler.
+/// Time for which a path's old rate may be assumed after it fell, s: `LINK_MEMORY` of the scheduler.
 const BELIEVED: f64 = 2.0;
 
-/// Bytes that arrive in order after [`CHANGE`] until `end`; `changes` are those of the second path, of `mbps`.
+/// Bytes that arrive in order after [`CHANGE`] until `end`. `changes` are those of the second path, which has `mbps`.
 fn delivered(scheduler: &str, mbps: f64, changes: &str, window_kb: u64, end: f64, seed: u64) -> f64 {
     let text = format!(
         "format = 1\nname = \"regret\"\nduration = \"{end}s\"\nmeasure_from = \"{CHANGE}s\"\n\
@@ -32,8 +32,8 @@ fn change(at: f64, what: &str) -> String {
     format!("[[path.change]]\nat = \"{at}s\"\n{what}\n")
 }
 
-/// What `scheduler` delivers less than the first path alone, and what it may: Σ r_j·(T + D + RTT_i + o_j) + W, where D is at most what
-/// the window takes on the first path, and the second path's delay.
+/// The bytes that `scheduler` delivers less than the first path alone, and its limit: Σ r_j·(T + D + RTT_i + o_j) + W,
+/// where D is at most the time that the window takes on the first path, plus the second path's delay.
 fn regret(scheduler: &str, change: &str, wrong: f64, window_kb: u64, seed: u64) -> (f64, f64) {
     let delivered = |name: &str| delivered(name, 20.0, &self::change(CHANGE, change), window_kb, END, seed);
     let window = window_kb as f64 * 1e3;
@@ -48,7 +48,7 @@ const WINDOWS_KB: [u64; 3] = [156, 311, 622];
 fn a_path_that_dies_costs_weave_no_more_than_the_bound() {
     for window in WINDOWS_KB {
         for seed in 1..=3 {
-            // What is given to it ends when its cap is reached: after at most the horizon and its way back.
+            // The path gets data until its cap is reached, which takes at most the horizon and the path's way back.
             let wrong = f64::max(THERE[1], window as f64 * 1e3 / RATE) + THERE[1];
             let (lost, most) = regret("weave", "up = false", wrong, window, seed);
             assert!(lost <= most, "{window} KB, seed {seed}: {lost} bytes, at most {most}");
@@ -74,8 +74,8 @@ fn a_scheduler_that_trusts_the_path_exceeds_the_bound() {
     assert!(lost > most, "{lost} bytes, at most {most}");
 }
 
-/// What `scheduler` delivers less than the first path alone beside one of 1 Mbit/s that again and again stands still for 1.5 s, and what it
-/// may: what that path can bring, and one such wait.
+/// The bytes that `scheduler` delivers less than the first path alone, beside a path of 1 Mbit/s that stops again and
+/// again for 1.5 s; and its limit: the bytes that this path can carry, and one such wait.
 fn regret_of_standing_still(scheduler: &str, window_kb: u64, seed: u64) -> (f64, f64) {
     let (still, cycles) = (1.5, 10);
     let end = CHANGE + 2.0 * still * f64::from(cycles);

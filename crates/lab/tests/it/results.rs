@@ -1,4 +1,4 @@
-//! What a result says beside its metrics, and that it can be run again from itself.
+//! Contents of a result beside its metrics; a result can be run again from itself.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;
@@ -31,7 +31,7 @@ struct Trace;
 
 impl Files for Trace {
     fn read(&self, _: &str) -> Result<String, String> {
-        // A second at 12 Mbit/s, a second at 1.2 Mbit/s, over and over.
+        // A second at 12 Mbit/s and a second at 1.2 Mbit/s in turn.
         Ok((0..1000).chain((1000..=2000).step_by(10)).map(|t| format!("{t}\n")).collect())
     }
 }
@@ -97,7 +97,7 @@ fn series_of_subflows_and_links_show_what_the_scenario_says() {
         assert_eq!((s.cwnd_segments.len(), s.srtt_ms.len(), s.in_flight_segments.len()), (steps, steps, steps));
         assert!(s.cwnd_segments[20] >= s.in_flight_segments[20], "{s:?}");
     }
-    // The round trip of the slow path is at least its propagation delay, and its queue is where the rest comes from.
+    // The round trip of the slow path is its propagation delay and the wait in its queue.
     assert!(r.series.subflows[1].srtt_ms[39] > 80.0);
     assert_eq!(r.series.links[1].link, "slow.up");
     assert_eq!(r.series.links[1].capacity_mbps, vec![1.0; steps]);

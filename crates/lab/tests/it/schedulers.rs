@@ -1,4 +1,5 @@
-//! Whole runs of schedulers that must coincide, byte for byte on every link, and what some must show on the wire.
+//! Whole runs of schedulers that must be equal, byte for byte on every link, and effects that some must show in the
+//! packets.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::Status;
@@ -17,9 +18,9 @@ fn digest(document: &Document, scheduler: &str, seed: u64) -> String {
     result.digest
 }
 
-/// On every built-in scenario every scheduler delivers at least what the worst of the paths does alone. Where others compete
-/// for the bottlenecks, a coupled controller means to take less than that, and a window that some schedulers let block takes
-/// its share too: there it must only not stand still.
+/// On every built-in scenario, every scheduler delivers at least as much as the worst path alone. If others compete for
+/// the bottlenecks, a coupled controller aims at less than that, and so does a blocked window with some schedulers.
+/// There, a scheduler only must not stall.
 #[test]
 fn every_scheduler_delivers_on_every_built_in_scenario() {
     let registry = Registry::builtin();
@@ -54,7 +55,7 @@ fn every_scheduler_delivers_on_every_built_in_scenario() {
     assert_eq!(failures, Vec::<String>::new());
 }
 
-/// On which of the built-in scenarios, with these settings, two schedulers do not give the same run.
+/// The built-in scenarios, with these settings, in which two schedulers do not give the same run.
 fn differences(one: &str, other: &str, settings: &[&[(&str, &str)]]) -> Vec<String> {
     let mut differ = Vec::new();
     for (scenario, _) in BUILTIN {
@@ -74,7 +75,7 @@ fn differences(one: &str, other: &str, settings: &[&[(&str, &str)]]) -> Vec<Stri
     differ
 }
 
-/// BLEST §V: with λ = 0 nothing is ever skipped.
+/// BLEST §V: with λ = 0 no subflow is ever skipped.
 #[test]
 fn blest_with_lambda_zero_is_minrtt() {
     let small: &[(&str, &str)] = &[("connection.receive_buffer", "100KB")];
@@ -117,13 +118,14 @@ send_buffer = "400KB"
 receive_buffer = "200KB"
 "#;
 
-/// The out-of-tree kernel gives a subflow nothing new from a timeout until that is repaired, also the only one.
+/// Schedulers of the out-of-tree kernel. After a timeout, they give a subflow nothing new until the loss is repaired,
+/// even if it is the only one.
 const NOTHING_NEW_AFTER_A_TIMEOUT: [&str; 2] = ["blest-kernel", "ecf-kernel"];
-/// It lets no more in flight than what earns its place in the window, also on the only path.
+/// A scheduler that limits the data in flight to what pays for its place in the window, even on the only path.
 const HOLDS_BACK: &str = "weave";
 
-/// With one path there is nothing to decide: whatever keeps to the window gives the same run. Only the bulk transfer still
-/// runs when the path goes dark.
+/// With one path there is nothing to decide, so all schedulers that respect the window give the same run. Only the bulk
+/// transfer still runs when the path goes dark.
 #[test]
 fn on_one_path_all_are_single() {
     let mut document = Document::parse("one.toml", ONE_PATH).expect("a scenario");
@@ -145,7 +147,7 @@ fn on_one_path_all_are_single() {
     }
 }
 
-/// What arrives over each path: when, in seconds, and which data sequence number.
+/// The arrivals over each path: time in seconds, and data sequence number.
 type Arrivals = BTreeMap<usize, Vec<(f64, u64)>>;
 
 fn arrivals(scheduler: &str, scenario: &str) -> Arrivals {
@@ -175,7 +177,7 @@ fn arrivals(scheduler: &str, scenario: &str) -> Arrivals {
     Rc::try_unwrap(seen).expect("the run is over").into_inner()
 }
 
-/// DEMS: the slow path's data comes from the tail, down; the fast path's from the head, up.
+/// DEMS: the slow path's data comes from the tail backwards, the fast path's from the head forwards.
 #[test]
 fn dems_sends_backwards_on_the_slow_path() {
     let paths = arrivals("dems", "ethernet-wifi");
@@ -188,9 +190,9 @@ fn dems_sends_backwards_on_the_slow_path() {
     assert!(slow > 0.9, "{slow}");
 }
 
-/// DEMS, REMS Table 1: "all sub flows complete the task at same time": to some ms where queues are short; where the slow path's
-/// queue fills faster than its round-trip time says so (in slow start, which is all of the transfer in ethernet-wifi; over a
-/// second in cp-asymmetric), sooner than with `minrtt`.
+/// DEMS, REMS Table 1: "all sub flows complete the task at same time". This holds to some ms if queues are short. If
+/// the slow path's queue fills faster than its round-trip time shows (in slow start, which is all of the transfer in
+/// ethernet-wifi; over a second in cp-asymmetric), it holds in that the transfer ends sooner than with `minrtt`.
 #[test]
 fn dems_finishes_on_both_paths_at_once() {
     let apart = |scheduler: &str, scenario: &str| {

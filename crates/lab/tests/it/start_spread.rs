@@ -24,7 +24,7 @@ start = "100ms"
 start_spread = "200ms"
 "#;
 
-/// When the first packet goes out, in ns.
+/// Time of the first packet, ns.
 fn first_packet(variant: &Variant, seed: u64) -> u64 {
     let document = Document::parse("spread.toml", TEXT).expect("a right scenario");
     let registry = Registry::builtin();

@@ -1,4 +1,4 @@
-//! A scheduler that waits for no reason is warned about.
+//! A scheduler that waits without a reason causes a warning.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;

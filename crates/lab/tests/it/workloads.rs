@@ -5,7 +5,7 @@ use pathweave_lab::results::{RunResult, Status};
 use pathweave_lab::scenario::{Document, NoFiles, Variant};
 use pathweave_lab::{RunError, run};
 
-/// Two paths and whatever follows.
+/// The result of a scenario with two paths and the rest given.
 fn result(rest: &str, seed: u64) -> RunResult {
     try_result(rest, seed).expect("a run")
 }
@@ -121,7 +121,8 @@ fn messages_that_do_not_arrive_in_time_are_counted_unless_the_network_is_the_lim
     };
     assert_eq!(undelivered(&["cbr:rate=1Mbps:message=5KiB"]), Some(0));
     assert_eq!(undelivered(&["web:objects=54:size=1024KiB"]), Some(0));
-    // 29 s of 20 Mbit/s are 14,160 messages of 5 KiB. In 30 s the paths carry 10,986 at most, with headers fewer.
+    // 29 s of 20 Mbit/s are 14,160 messages of 5 KiB. In 30 s the paths carry at most 10,986 messages, and fewer
+    // because of headers.
     let left = undelivered(&["cbr:rate=20Mbps:message=5KiB"]).expect("its messages are counted");
     assert!((3174..4700).contains(&left), "{left}");
     assert_eq!(undelivered(&["bulk"]), None);
@@ -159,7 +160,7 @@ fn udp_traffic_has_its_rate() {
     let mean = |pattern: &str| (1..=60).map(|seed| udp(pattern, seed).1).sum::<f64>() / 60.0;
     let poisson = mean("poisson:rate=1Mbps:packet=1000B");
     assert!((0.99..1.01).contains(&poisson), "{poisson}");
-    // Times of Pareto's shape 2.5 have a variance, so that means of 60 runs agree with what is asked.
+    // Pareto times of shape 2.5 have a finite variance, so the means of 60 runs agree with the requested mean.
     let onoff = mean("onoff:rate=1Mbps:packet=1000B:on=100ms:off=100ms:shape=2.5");
     assert!((0.96..1.04).contains(&onoff), "{onoff}");
 }

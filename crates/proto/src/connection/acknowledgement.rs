@@ -2,31 +2,172 @@
 
 use super::close::DataFin;
 use super::handshake::Mode;
-use super::{Connection, ConnectionError, Happening, Kinds, Role};
+use super::{Connection, ConnectionError, Happening, Kinds, Role, Shared};
 use crate::congestion::LossKind;
-use crate::paths::subflow::Join;
+use crate::paths::subflow::{Join, Subflow};
 use crate::scheduler::Event;
 use crate::sender::longest_probe_interval;
-use crate::seq::{DataSeq, SubflowId};
+use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use crate::tcp::{Changes, Ended, Told, Verdict};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
 
+/// An acknowledgement at the data level, and the state of its subflow.
+#[derive(Clone, Copy)]
+struct Answer {
+    /// The first byte that the peer has not received in order.
+    ack: DataSeq,
+    /// Size of the peer's window from there on, bytes.
+    window: u64,
+    /// Whether it is no repetition and not older than the latest one: anybody may have replayed an older one.
+    is_current: bool,
+    /// Whether the subflow's retransmission timeout was doubled.
+    backed_off: bool,
+    /// Whether the subflow has data in flight. If not, nothing is retransmitted by itself: lost data then does not wait
+    /// for a window.
+    out: bool,
+}
+
 impl Connection {
-    /// Takes what the segment acknowledges at the data level, and the window that comes with it.
+    /// Decides when the arrived data is acknowledged, and takes what the segment acknowledges at the data level.
     pub(super) fn take_acknowledgement(&mut self, now: Instant, id: SubflowId, segment: &Segment, changes: &Changes) {
-        let Some(subflow) = self.subflows.get(id) else { return };
-        if !segment.flags.contains(Flags::ACK) || segment.flags.intersects(Flags::SYN | Flags::RST) {
-            return;
+        let (shared, subflow) = (&mut self.shared, self.subflows.at(id).subflow);
+        shared.receiver.decide_ack(now, &mut subflow.tcp, &mut subflow.window, shared.is_mptcp());
+        let Some(ack) = shared.acknowledge(now, subflow, segment, changes) else { return };
+        let newly = self.shared.sender.acknowledge(now, ack);
+        if newly > 0 {
+            self.shared.host.acknowledge(self.shared.sender.map.first_unacked());
+            (self.shared.life.progress_at, self.shared.life.stream_moved_at) = (now, now);
+            if self.shared.sender.passing_by {
+                self.pass_by_late(now);
+            }
         }
-        let step = subflow.tcp.peer_window_step();
-        let backed_off = subflow.tcp.is_backed_off();
-        let (ack, window) = match self.mode {
+        if !changes.acked.is_empty() || newly > 0 {
+            let first_unacked = self.shared.sender.map.first_unacked();
+            self.shared.news.record(now, Kinds::SEGMENTS, || Happening::Acknowledged {
+                subflow: id,
+                subflow_bytes: changes.acked.iter().map(|r| r.end.since(r.start)).sum(),
+                stream_bytes: newly,
+                first_unacked,
+            });
+            let event = Event::Acked {
+                subflow: id,
+                mappings: &changes.acked,
+                data_ack: ack.min(self.shared.sender.map.written_end()),
+                has_sack: changes.has_sack,
+            };
+            self.shared.tell(now, &event, &self.subflows);
+        }
+        self.shared.report_writable(&self.subflows);
+    }
+
+    /// Applies the changes that a segment or a timer caused on its subflow.
+    pub(super) fn apply_changes(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
+        let subflow = self.subflows.at(id).subflow;
+        if (!changes.acked.is_empty() || !changes.arrived.is_empty()) && subflow.join == (Join::Done { carried: false })
+        {
+            subflow.join = Join::Done { carried: true };
+            self.shared.joins.forget_losses();
+        }
+        let answers = changes.una_advanced() || (changes.told == Told::Sacked && self.shared.fast_detection());
+        if answers && subflow.revive(now) {
+            self.follow_revival(now, id);
+        }
+        if changes.late {
+            self.pass_by(now, SubflowSet::only(id));
+        }
+        if let Some(rtt) = changes.rtt {
+            self.shared.tell(now, &Event::RttSample { subflow: id, rtt }, &self.subflows);
+        }
+        if let Some(kind) = changes.loss {
+            self.shared.news.record(now, Kinds::SEGMENTS, || Happening::Lost { subflow: id, kind });
+            self.shared.tell(now, &Event::Lost { subflow: id, kind }, &self.subflows);
+            if kind == LossKind::Timeout {
+                self.shared.handle_subflow_timeout(&mut self.subflows.at(id));
+            }
+        }
+        if changes.fin && self.is_mptcp() {
+            self.follow_subflow_fin(now, id);
+        } else if changes.fin || changes.verdict.is_acceptable() && self.is_plain() {
+            self.end_plain_stream(now, id);
+        }
+        if let Some(ended) = changes.ended {
+            self.follow_end(now, id, ended);
+        }
+        self.follow_close(now);
+    }
+
+    /// Follows the end of a subflow that was not closed in order.
+    #[cold]
+    fn follow_end(&mut self, now: Instant, id: SubflowId, ended: Ended) {
+        if ended == Ended::NeverEstablished {
+            let reset = self.subflows.at(id).subflow.tcp.reset_segment(now);
+            self.shared.control.push_back(reset);
+        }
+        if ended != Ended::Reset && self.shared.fast_detection() {
+            // The path was silent for long. It counts as dark, so probing it continues.
+            self.shared.joins.forget_losses();
+        }
+        self.lose_subflow(now, id);
+        let error = match (ended, self.shared.role) {
+            _ if self.shared.life.is_connected() => ConnectionError::Reset,
+            (Ended::Unanswered | Ended::NeverEstablished, _) => ConnectionError::ConnectTimeout,
+            (Ended::Reset, Role::Client) => ConnectionError::Refused,
+            (Ended::Reset, Role::Server) => ConnectionError::Reset,
+        };
+        self.fail_if_alone(now, error);
+    }
+}
+
+impl Shared {
+    /// Takes the peer's window and the signs of life that come with an acknowledgement at the data level. Returns the
+    /// acknowledged position, or nothing if the segment acknowledges nothing.
+    fn acknowledge(
+        &mut self,
+        now: Instant,
+        subflow: &mut Subflow,
+        segment: &Segment,
+        changes: &Changes,
+    ) -> Option<DataSeq> {
+        if !segment.flags.contains(Flags::ACK) || segment.flags.intersects(Flags::SYN | Flags::RST) {
+            return None;
+        }
+        let (ack, window) = self.acknowledged_by(subflow, segment)?;
+        let fin = u64::from(matches!(self.life.data_fin, DataFin::Sent { .. } | DataFin::Acked));
+        if ack > self.sender.map.given_end() + fin {
+            // Beyond all data that any subflow was given: ignored.
+            return None;
+        }
+        if changes.una_advanced() {
+            // Not without a DATA_ACK: if a middlebox removes the option, no data gets through, and the path must not
+            // count as alive.
+            self.note_living_subflow(now);
+        }
+        if ack > self.sender.map.written_end() && self.is_mptcp() && self.life.data_fin != DataFin::Acked {
+            self.life.data_fin = DataFin::Acked;
+            self.life.progress_at = now;
+        }
+        self.fallback.data_ack_seen |= self.is_mptcp() && ack > DataSeq(0);
+        let answer = Answer {
+            ack,
+            window,
+            is_current: changes.verdict == Verdict::Current && !changes.overtaken_ack,
+            backed_off: subflow.tcp.is_backed_off(),
+            out: subflow.tcp.queue().packets_out() > 0,
+        };
+        self.note_answer(now, subflow, answer, changes);
+        self.take_window(now, subflow, answer);
+        Some(ack)
+    }
+
+    /// The position that the segment acknowledges at the data level, and the size of the window from there on.
+    fn acknowledged_by(&self, subflow: &Subflow, segment: &Segment) -> Option<(DataSeq, u64)> {
+        match self.mode {
             Mode::Plain | Mode::Negotiating { .. } => {
                 //= RFC 8684 §3.7: "After a sender signals an infinite mapping, it MUST only use subflow ACKs to clear its send
                 //= buffer"
                 //= tests: fallback::options_lost_on_the_way_back_only, checksums::a_wrong_one_on_the_only_subflow_is_answered_by_mp_fail_and_an_infinite_mapping
-                (DataSeq(subflow.tcp.acked_offset()), subflow.tcp.peer_window())
+                Some((DataSeq(subflow.tcp.acked_offset()), subflow.tcp.peer_window()))
             }
             //= RFC 8684 §3.3.2: "an implementation MUST NOT use the RCV.WND field of a TCP segment at the connection
             //= level if it does not also carry a DSS option with a Data ACK field"
@@ -40,49 +181,35 @@ impl Connection {
                 //= RFC 8684 §4: "Implementations SHOULD NOT attempt to infer a data-level acknowledgment from the subflow ACKs"
                 //= tests: middleboxes::data_that_was_acknowledged_proactively_and_lost_comes_again, dss::a_data_ack_need_not_be_on_every_segment
                 let number = segment.options.dss.and_then(|d| d.data_ack);
-                let Some(ack) = number.and_then(|n| keys.own_position(n, self.sender.map.first_unacked())) else {
-                    return;
-                };
+                let ack = keys.own_position(number?, self.sender.map.first_unacked())?;
                 // The segment's own window, even if the subflow has ignored it (an old segment, such as a keep-alive).
                 // With another window the edge would be where the peer never offered it.
-                (ack, u64::from(segment.window) * step)
+                Some((ack, u64::from(segment.window) * subflow.tcp.peer_window_step()))
             }
-        };
-        let edge = ack + window;
-        let fin = u64::from(matches!(self.life.data_fin, DataFin::Sent { .. } | DataFin::Acked));
-        if ack > self.sender.map.given_end() + fin {
-            // Beyond all data that any subflow was given: ignored.
-            return;
         }
-        if changes.una_advanced() {
-            // Not without a DATA_ACK: if a middlebox removes the option, no data gets through, and the path must not
-            // count as alive.
-            self.note_living_subflow(now);
-        }
-        if ack > self.sender.map.written_end() && self.is_mptcp() && self.life.data_fin != DataFin::Acked {
-            self.life.data_fin = DataFin::Acked;
-            self.life.progress_at = now;
-        }
-        self.fallback.data_ack_seen |= self.is_mptcp() && ack > DataSeq(0);
-        // If the subflow has nothing in flight, nothing is retransmitted by itself: lost data then does not wait for a
-        // window.
-        let out = self.subflows.get(id).is_some_and(|s| s.tcp.queue().packets_out() > 0);
-        // An acknowledgement that is older than the latest one is no answer: somebody may have replayed it.
-        let answers = changes.verdict == Verdict::Current && !changes.overtaken_ack;
-        let into_closed = answers && window == 0 && out && self.sender.map.assigned_bytes() > 0;
+    }
+
+    /// Notes an answer to a probe of the window, or to data that was sent again into a closed or shrunken window.
+    fn note_answer(&mut self, now: Instant, subflow: &mut Subflow, answer: Answer, changes: &Changes) {
+        let Answer { window, is_current, .. } = answer;
+        let into_closed = is_current && window == 0 && answer.out && self.sender.map.assigned_bytes() > 0;
         // The window of Multipath TCP does not shrink.
         let into_shrunk = self.sender.peer.end < self.sender.map.assigned_end();
         // If data is in flight and the window has room for it, the acknowledgement answers the data, not a probe.
         let to_probe = self.sender.peer.probe.is_some() && (window == 0 || !self.sender.map.is_waiting());
-        if answers && (to_probe || into_closed || into_shrunk) {
-            // An answer to a probe, or to data that was sent again into a closed or shrunken window. Repeated old
-            // segments do not count.
+        if is_current && (to_probe || into_closed || into_shrunk) {
             self.life.note_answer(now);
             self.life.stream_moved_at = now;
         }
-        if into_closed || (backed_off && changes.una_advanced()) {
-            self.repeat_in_time(now, id);
+        if into_closed || (answer.backed_off && changes.una_advanced()) {
+            self.repeat_in_time(now, subflow);
         }
+    }
+
+    /// Takes the window that the peer offers.
+    fn take_window(&mut self, now: Instant, subflow: &mut Subflow, answer: Answer) {
+        let Answer { ack, window, .. } = answer;
+        let edge = ack + window;
         //= RFC 8684 §3.3.5: "It should only update its local receive window values when the largest sequence number
         //= allowed (i.e., DATA_ACK + receive window) increases on the receipt of a DATA_ACK"
         //= tests: zero_window::a_window_that_shrinks_to_nothing_while_data_is_out_only_pauses
@@ -95,39 +222,14 @@ impl Connection {
         if edge > self.sender.peer.end {
             self.sender.peer.end = edge;
             self.sender.peer.probe = None;
-        } else if !self.is_mptcp() && edge + step <= self.sender.peer.end {
-            self.obey_shrunk_window(id, edge);
+        } else if !self.is_mptcp() && edge + subflow.tcp.peer_window_step() <= self.sender.peer.end {
+            self.obey_shrunk_window(subflow, edge);
         }
-        if answers && self.sender.peer.size == 0 && window > 0 && backed_off && out {
+        if answer.is_current && self.sender.peer.size == 0 && window > 0 && answer.backed_off && answer.out {
             // What came into the closed window may have been dropped, and waits for a timeout that was doubled meanwhile.
-            self.repeat_again(now, id);
+            subflow.tcp.answered_again(now);
         }
         self.sender.peer.announce(window);
-        let newly = self.sender.acknowledge(now, ack);
-        if newly > 0 {
-            self.host.acknowledge(self.sender.map.first_unacked());
-            (self.life.progress_at, self.life.stream_moved_at) = (now, now);
-            if self.sender.passing_by {
-                self.pass_by_late(now);
-            }
-        }
-        if !changes.acked.is_empty() || newly > 0 {
-            let first_unacked = self.sender.map.first_unacked();
-            self.news.record(now, Kinds::SEGMENTS, || Happening::Acknowledged {
-                subflow: id,
-                subflow_bytes: changes.acked.iter().map(|r| r.end.since(r.start)).sum(),
-                stream_bytes: newly,
-                first_unacked,
-            });
-            let event = Event::Acked {
-                subflow: id,
-                mappings: &changes.acked,
-                data_ack: ack.min(self.sender.map.written_end()),
-                has_sack: changes.has_sack,
-            };
-            self.tell_event(now, &event);
-        }
-        self.report_writable();
     }
 
     /// Limits the doubling of the retransmission timeout, so that the answers keep the connection alive. Data that is
@@ -136,23 +238,8 @@ impl Connection {
     /// so they do not end the doubling (RFC 6298 §3), and without the limit the next retransmission could come after
     /// the connection is given up.
     #[cold]
-    fn repeat_in_time(&mut self, now: Instant, id: SubflowId) {
-        let longest = self.longest_repetition();
-        if self.subflows.get(id).is_some_and(|s| s.tcp.rto() > longest) {
-            self.repeat_again(now, id);
-        }
-    }
-
-    /// The longest timeout of retransmissions whose answers keep a connection alive. If the next retransmission is lost,
-    /// the one after it takes twice as long.
-    pub(super) fn longest_repetition(&self) -> Duration {
-        longest_probe_interval(self.config.close_timeout).saturating_mul(2).div(3)
-    }
-
-    /// Sets the retransmission timeout of a subflow anew, from now and without the doubling.
-    #[cold]
-    fn repeat_again(&mut self, now: Instant, id: SubflowId) {
-        if let Some(subflow) = self.subflows.get_mut(id) {
+    fn repeat_in_time(&self, now: Instant, subflow: &mut Subflow) {
+        if subflow.tcp.rto() > self.longest_repetition() {
             subflow.tcp.answered_again(now);
         }
     }
@@ -173,66 +260,20 @@ impl Connection {
     //= RFC 7323 §2.4: "Implementations MUST ensure that they handle a shrinking window, as specified in Section 4.2.2.16 of
     //= [RFC1122]"
     //= tests: window_updates::plain_tcp_obeys_a_window_that_shrinks
-    fn obey_shrunk_window(&mut self, id: SubflowId, edge: DataSeq) {
+    fn obey_shrunk_window(&mut self, subflow: &mut Subflow, edge: DataSeq) {
         self.sender.peer.end = edge;
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
         // Data that waits on the subflow is cut for the old window.
         if subflow.tcp.take_back_fin() {
             self.life.data_fin = DataFin::Requested;
         }
         for range in subflow.tcp.take_unsent() {
-            self.sender.map.withdraw(range, id);
+            self.sender.map.withdraw(range, subflow.id);
         }
     }
 
-    /// Applies the changes that a segment or a timer caused on its subflow.
-    pub(super) fn apply_changes(&mut self, now: Instant, id: SubflowId, changes: &Changes) {
-        if (!changes.acked.is_empty() || !changes.arrived.is_empty())
-            && let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.join == Join::Done { carried: false })
-        {
-            subflow.join = Join::Done { carried: true };
-            self.joins.forget_losses();
-        }
-        if changes.una_advanced() || (changes.told == Told::Sacked && self.fast_detection()) {
-            self.revive(now, id);
-        }
-        if changes.late {
-            self.handle_late_subflow(now, id);
-        }
-        if let Some(rtt) = changes.rtt {
-            self.tell_event(now, &Event::RttSample { subflow: id, rtt });
-        }
-        if let Some(kind) = changes.loss {
-            self.news.record(now, Kinds::SEGMENTS, || Happening::Lost { subflow: id, kind });
-            self.tell_event(now, &Event::Lost { subflow: id, kind });
-            if kind == LossKind::Timeout {
-                self.handle_subflow_timeout(id);
-            }
-        }
-        if changes.fin && self.is_mptcp() {
-            self.follow_subflow_fin(now, id);
-        } else if changes.fin || changes.verdict.is_acceptable() && self.is_plain() {
-            self.end_plain_stream(now, id);
-        }
-        if changes.ended == Some(Ended::NeverEstablished)
-            && let Some(subflow) = self.subflows.get_mut(id)
-        {
-            let reset = subflow.tcp.reset_segment(now);
-            self.control.push_back(reset);
-        }
-        if let Some(ended) = changes.ended {
-            match ended {
-                Ended::Reset => self.lose_subflow(now, id),
-                Ended::Unanswered | Ended::NeverEstablished => self.lose_dark_subflow(now, id),
-            }
-            let error = match (ended, self.role) {
-                _ if self.life.is_connected() => ConnectionError::Reset,
-                (Ended::Unanswered | Ended::NeverEstablished, _) => ConnectionError::ConnectTimeout,
-                (Ended::Reset, Role::Client) => ConnectionError::Refused,
-                (Ended::Reset, Role::Server) => ConnectionError::Reset,
-            };
-            self.fail_if_alone(now, error);
-        }
-        self.follow_close(now);
+    /// The longest timeout of retransmissions whose answers keep a connection alive. If the next retransmission is lost,
+    /// the one after it takes twice as long.
+    pub(super) fn longest_repetition(&self) -> Duration {
+        longest_probe_interval(self.config.close_timeout).saturating_mul(2).div(3)
     }
 }

@@ -2,8 +2,9 @@
 //! themselves are in [`AddressBook`](crate::paths::addresses::AddressBook).
 
 use super::handshake::Mode;
-use super::{Connection, DataFin, PathMeta, Role, SettingError};
+use super::{Connection, DataFin, PathMeta, Role, SettingError, Shared};
 use crate::paths::subflow::Subflow;
+use crate::paths::table::SubflowTable;
 use crate::seq::SubflowId;
 use core::net::IpAddr;
 use pathweave_units::Instant;
@@ -13,81 +14,30 @@ use pathweave_wire::mptcp::{AddressId, MptcpOption, ResetReason};
 impl Connection {
     /// Whether subflow `id` is to carry an announcement on an acknowledgement of its own, before anything else.
     pub(super) fn announcement_is_due(&self, id: SubflowId) -> bool {
-        let nothing = !self.addresses.has_announcement();
-        if nothing || !self.is_mptcp() || (self.role == Role::Client && self.is_unconfirmed()) {
+        let nothing = !self.shared.addresses.has_announcement();
+        if nothing || !self.is_mptcp() || (self.shared.role == Role::Client && self.shared.is_unconfirmed()) {
             return false;
         }
         let first = self.subflows.iter().find(|s| s.is_alive());
-        let ends = matches!(self.life.data_fin, DataFin::Sent { .. });
+        let ends = matches!(self.shared.life.data_fin, DataFin::Sent { .. });
         first.is_some_and(|s| s.id == id && !(s.send_data_fin && ends))
     }
 
-    /// Puts the next announcement on an acknowledgement of subflow `id`. A subflow that ends or does not answer carries
-    /// none while another can, because it may be the one whose address is gone.
-    #[cold]
-    pub(super) fn add_announcement(&mut self, now: Instant, id: SubflowId, segment: &mut Segment) {
-        if !self.addresses.has_announcement() {
-            return;
-        }
-        let is_alive = self.subflows.get(id).is_some_and(Subflow::is_alive);
-        if !is_alive && self.subflows.iter().any(Subflow::is_alive) {
-            return;
-        }
-        let is_news = self.subflows.get(id).is_some_and(|s| s.tcp.owes_ack());
-        self.addresses.add_announcement(now, is_news, segment);
-    }
-
-    /// Takes an ADD_ADDR with a right HMAC and echoes it, or takes the echo of one of ours.
-    pub(super) fn take_address(
-        &mut self,
-        now: Instant,
-        id: AddressId,
-        address: IpAddr,
-        port: Option<u16>,
-        hmac: Option<u64>,
-    ) {
-        let Some(keys) = self.mode.keys() else { return };
-        let Some(hmac) = hmac else { return self.addresses.take_echo(id) };
-        let Some(is_new) = self.addresses.take_announcement(now, &keys, id, address, port, hmac) else { return };
-        // A peer that knows both keys speaks Multipath TCP.
-        self.confirm();
-        if is_new {
-            self.joins.request();
-        }
-    }
-
-    /// Takes a REMOVE_ADDR: no more joins to the addresses; subflows that use one are asked whether they are alive. "If
-    /// a host receives a REMOVE_ADDR option, it must ensure that the affected path or paths are no longer in use before
-    /// it instigates closure. The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive on the
-    /// path" (RFC 8684 §3.4.2).
-    //= RFC 8684 §3.4.2: "The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive [RFC1122] on
-    //= the path, and if a response is received, the path SHOULD NOT be removed"
-    //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
-    pub(super) fn take_removal(&mut self, now: Instant, ids: &[AddressId]) {
-        for id in ids {
-            if !self.addresses.may_answer(now) {
-                return;
-            }
-            let of_id = |remote| self.addresses.remote().iter().any(|r| r.id == *id && r.address == remote);
-            self.joins.forget_paths_to(of_id);
-            self.addresses.take_removal(*id);
-            for subflow in self.subflows.established_mut().filter(|s| s.remote_id == *id && !s.is_asked_after_removal())
-            {
-                if self.addresses.may_answer(now) {
-                    subflow.send_probe(now, true);
-                }
-            }
-        }
+    /// Whether subflow `id` may carry an announcement. A subflow that ends or does not answer carries none while another
+    /// can, because it may be the one whose address is gone.
+    pub(super) fn may_announce(&self, id: SubflowId) -> bool {
+        let mut alive = self.subflows.iter().filter(|s| s.is_alive()).peekable();
+        self.shared.addresses.has_announcement() && (alive.peek().is_none() || alive.any(|s| s.id == id))
     }
 
     /// Adds an address of this host. A server announces it; a client joins from it at once.
     pub fn add_address(&mut self, now: Instant, address: IpAddr, meta: PathMeta) {
-        let Some(id) = self.addresses.add_local(address, meta) else { return };
-        match (self.mode, self.role) {
+        let Some(id) = self.shared.addresses.add_local(address, meta) else { return };
+        match (self.shared.mode, self.shared.role) {
             (Mode::Agreed(keys) | Mode::Confirmed(keys), Role::Server) => {
-                self.addresses.announce(&keys, id, address, None);
+                self.shared.addresses.announce(&keys, id, address, None);
             }
-            _ => self.joins.request_at(now),
+            _ => self.shared.joins.request_at(now),
         }
     }
 
@@ -97,10 +47,10 @@ impl Connection {
     //= is required"
     //= tests: add_addr::a_client_announces_too_and_with_a_port
     pub fn announce_address(&mut self, address: IpAddr, meta: PathMeta, port: Option<u16>) -> bool {
-        let Some(keys) = self.mode.keys() else { return false };
-        let known = self.addresses.local().iter().find(|a| a.1 == address).map(|a| a.0);
-        let Some(id) = known.or_else(|| self.addresses.add_local(address, meta)) else { return false };
-        self.addresses.announce(&keys, id, address, port);
+        let Some(keys) = self.shared.mode.keys() else { return false };
+        let known = self.shared.addresses.local().iter().find(|a| a.1 == address).map(|a| a.0);
+        let Some(id) = known.or_else(|| self.shared.addresses.add_local(address, meta)) else { return false };
+        self.shared.addresses.announce(&keys, id, address, port);
         true
     }
 
@@ -110,13 +60,11 @@ impl Connection {
     //= rather than using this option"
     //= tests: remove_addr::the_owner_of_an_address_removes_it_and_ends_its_subflows_in_order
     pub fn remove_address(&mut self, now: Instant, address: IpAddr) {
-        if !self.addresses.remove_local(address, self.is_mptcp()) {
+        if !self.shared.addresses.remove_local(address, self.is_mptcp()) {
             return;
         }
-        for id in self.subflows.ids() {
-            if self.subflows.get(id).is_some_and(|s| s.tcp.local.ip() == address && !s.tcp.is_closed()) {
-                self.retire_subflow(now, id);
-            }
+        for subflow in self.subflows.iter_mut().filter(|s| s.tcp.local.ip() == address && !s.tcp.is_closed()) {
+            self.shared.retire(now, subflow);
         }
         self.schedule(now);
     }
@@ -143,25 +91,11 @@ impl Connection {
         Ok(())
     }
 
-    /// Puts MP_PRIO on an acknowledgement if it fits, otherwise on the next one.
-    #[cold]
-    pub(super) fn add_priority(&mut self, id: SubflowId, segment: &mut Segment) {
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        let Some(backup) = subflow.send_priority else { return };
-        let option = MptcpOption::Priority { backup };
-        if option.wire_len().next_multiple_of(4) <= segment.options.free_bytes() {
-            segment.options.mptcp.push(option);
-            subflow.send_priority = None;
-        } else {
-            subflow.tcp.signal();
-        }
-    }
-
     /// Sends the probes that are due. If there was no answer, the subflow or the connection ends.
     pub(super) fn run_probes(&mut self, now: Instant) {
         for id in self.subflows.ids() {
             let Some(subflow) = self.subflows.get_mut(id) else { continue };
-            if subflow.tcp.is_closed() || subflow.next_probe(self.config.keep_alive).is_none_or(|t| t > now) {
+            if subflow.tcp.is_closed() || subflow.next_probe(self.shared.config.keep_alive).is_none_or(|t| t > now) {
                 continue;
             }
             //= RFC 8684 §3.4.2: "The sending and receipt (if no keepalive response was received) of this message SHOULD trigger the
@@ -175,12 +109,69 @@ impl Connection {
                 subflow.send_probe(now, false);
             }
         }
-        let timeout = self.config.close_timeout;
+        let timeout = self.shared.config.close_timeout;
         let silent = |s: &Subflow| s.is_silent_for(now, timeout);
         if self.subflows.established().any(silent)
             && self.subflows.established().all(|s| silent(s) || s.repeats_for(now, timeout))
         {
             self.give_up(now);
+        }
+    }
+}
+
+impl Shared {
+    /// Takes a REMOVE_ADDR: no more joins to the addresses; subflows that use one are asked whether they are alive. "If
+    /// a host receives a REMOVE_ADDR option, it must ensure that the affected path or paths are no longer in use before
+    /// it instigates closure. The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive on the
+    /// path" (RFC 8684 §3.4.2).
+    //= RFC 8684 §3.4.2: "The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive [RFC1122] on
+    //= the path, and if a response is received, the path SHOULD NOT be removed"
+    //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
+    pub(super) fn take_removal(&mut self, now: Instant, ids: &[AddressId], subflows: &mut SubflowTable) {
+        for id in ids {
+            if !self.addresses.may_answer(now) {
+                return;
+            }
+            let of_id = |remote| self.addresses.remote().iter().any(|r| r.id == *id && r.address == remote);
+            self.joins.forget_paths_to(of_id);
+            self.addresses.take_removal(*id);
+            for subflow in subflows.established_mut().filter(|s| s.remote_id == *id && !s.is_asked_after_removal()) {
+                if self.addresses.may_answer(now) {
+                    subflow.send_probe(now, true);
+                }
+            }
+        }
+    }
+
+    /// Puts MP_PRIO on an acknowledgement if it fits, otherwise on the next one.
+    #[cold]
+    pub(super) fn add_priority(&self, subflow: &mut Subflow, segment: &mut Segment) {
+        let Some(backup) = subflow.send_priority else { return };
+        let option = MptcpOption::Priority { backup };
+        if option.wire_len().next_multiple_of(4) <= segment.options.free_bytes() {
+            segment.options.mptcp.push(option);
+            subflow.send_priority = None;
+        } else {
+            subflow.tcp.signal();
+        }
+    }
+
+    /// Takes an ADD_ADDR with a right HMAC and echoes it, or takes the echo of one of ours.
+    pub(super) fn take_address(
+        &mut self,
+        now: Instant,
+        id: AddressId,
+        address: IpAddr,
+        port: Option<u16>,
+        hmac: Option<u64>,
+    ) {
+        let Some(keys) = self.mode.keys() else { return };
+        let Some(hmac) = hmac else { return self.addresses.take_echo(id) };
+        let Some(is_new) = self.addresses.take_announcement(now, &keys, id, address, port, hmac) else { return };
+        // A peer that knows both keys speaks Multipath TCP.
+        self.confirm();
+        if is_new {
+            self.joins.request();
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The application's side: writing, reading, and how much may be written, as the host counts it.
 
 use super::close::DataFin;
-use super::{Connection, ConnectionEvent, ReadError, WriteError};
+use super::{Connection, ConnectionEvent, ReadError, Shared, WriteError};
 use crate::host::Written;
+use crate::paths::table::SubflowTable;
 use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
 use crate::stream::send_buffer::SendBuffer;
@@ -88,15 +89,6 @@ impl Connection {
         Ok(Amount { bytes, chunks: whole })
     }
 
-    /// Returns an error if the stream can no longer be written to.
-    fn check_writing(&self) -> Result<(), WriteError> {
-        match (self.life.error(), self.life.data_fin) {
-            (Some(error), _) => Err(WriteError::Failed(error)),
-            (None, DataFin::NotRequested) => Ok(()),
-            (None, _) => Err(WriteError::Closed),
-        }
-    }
-
     /// Accepts as much of `len` bytes as there is room for. `put(buffer, start, n)` copies the first `n` bytes to
     /// `start`.
     fn append(
@@ -106,31 +98,31 @@ impl Connection {
         at_end: End,
         put: impl FnOnce(&mut SendBuffer, DataSeq, u64),
     ) -> Result<u64, WriteError> {
-        self.check_writing()?;
-        let take = self.writable().min(len);
-        self.sender.writer_waits = take < len || self.writable() == take;
+        self.shared.check_writing()?;
+        let take = self.shared.room(&self.subflows).min(len);
+        self.shared.sender.writer_waits = take < len || self.shared.room(&self.subflows) == take;
         if take == 0 {
             return if len == 0 { Ok(0) } else { Err(WriteError::Blocked) };
         }
-        if self.host.push_due().is_some() {
+        if self.shared.host.push_due().is_some() {
             // The write comes after all packets of this instant.
             self.schedule(now);
         }
-        let start = self.sender.map.written_end();
-        put(&mut self.sender.buffer, start, take);
-        self.host.append(start, take, self.sender.map.unassigned_bytes() > 0);
-        self.sender.map.append(take);
-        self.sender.busy.begin(now);
+        let start = self.shared.sender.map.written_end();
+        put(&mut self.shared.sender.buffer, start, take);
+        self.shared.host.append(start, take, self.shared.sender.map.unassigned_bytes() > 0);
+        self.shared.sender.map.append(take);
+        self.shared.sender.busy.begin(now);
         match at_end {
-            End::Message if take == len => self.sender.messages.append(start + take),
-            End::Record if take == len => self.sender.records.append(start + take),
+            End::Message if take == len => self.shared.sender.messages.append(start + take),
+            End::Record if take == len => self.shared.sender.records.append(start + take),
             _ => {}
         }
-        self.tell(now, |_| Event::DataWritten(start..start + take));
-        self.scheduling.more_follows = at_end == End::More;
+        self.shared.tell(now, &Event::DataWritten(start..start + take), &self.subflows);
+        self.shared.scheduling.more_follows = at_end == End::More;
         self.schedule(now);
-        self.scheduling.more_follows = false;
-        self.host.writer_found_no_more();
+        self.shared.scheduling.more_follows = false;
+        self.shared.host.writer_found_no_more();
         Ok(take)
     }
 
@@ -139,8 +131,8 @@ impl Connection {
     /// # Errors
     /// If there is no data yet, or will never be any. A `max` of 0 reads nothing.
     pub fn read(&mut self, now: Instant, max: u64) -> Result<Payload, ReadError> {
-        let Some(out) = self.receiver.read(max) else { return Err(self.nothing_read()) };
-        self.after_reading(now);
+        let Some(out) = self.shared.receiver.read(max) else { return Err(self.shared.nothing_read()) };
+        self.shared.after_reading(now, &mut self.subflows);
         Ok(out)
     }
 
@@ -153,71 +145,24 @@ impl Connection {
     pub fn read_chunks(&mut self, now: Instant, max: u64, chunks: &mut [Bytes]) -> Result<Amount, ReadError> {
         let mut read = Amount::default();
         for chunk in chunks {
-            let Some(bytes) = self.receiver.read_bytes(max - read.bytes) else { break };
+            let Some(bytes) = self.shared.receiver.read_bytes(max - read.bytes) else { break };
             read += Amount { bytes: bytes.len() as u64, chunks: 1 };
             *chunk = bytes;
         }
         if read.bytes == 0 {
-            return Err(if self.receiver.reads_virtual() { ReadError::Virtual } else { self.nothing_read() });
+            return Err(if self.shared.receiver.reads_virtual() {
+                ReadError::Virtual
+            } else {
+                self.shared.nothing_read()
+            });
         }
-        self.after_reading(now);
+        self.shared.after_reading(now, &mut self.subflows);
         Ok(read)
-    }
-
-    /// Announces the room that reading has made, if it is large enough to be worth a segment.
-    fn after_reading(&mut self, now: Instant) {
-        let mptcp = self.is_mptcp();
-        let longest = self.subflows.established().filter_map(|s| s.tcp.receiver_rtt()).max();
-        let distrusts = self.receiver.window.distrusts_new_subflows();
-        let fresh = distrusts && mptcp && self.subflows.established().any(|s| !s.tcp.saw_full_segment());
-        let mut tuned = false;
-        if let Some(clamp) = self.receiver.window.tune(now, self.receiver.read_position(), longest, fresh) {
-            for subflow in self.subflows.iter_mut() {
-                // The subflow's first full segment removes the clamp.
-                subflow.window.clamp = if fresh && subflow.tcp.saw_full_segment() { clamp } else { u64::MAX };
-            }
-            tuned = true;
-        }
-        let occupied = self.occupied(0);
-        let takes = self.receiver.window.reading_takes();
-        let at = if self.receiver.window.waits_for_rest() && self.receiver.ready_bytes() > 0 {
-            // A reader that has not read everything continues in this instant.
-            Some(now)
-        } else {
-            takes.map(|time| now + time)
-        };
-        let has_news = tuned || self.receiver.has_news(occupied, mptcp);
-        for subflow in self.subflows.established_mut() {
-            // A host whose readers take time looks at each subflow with its own buffer, which holds only data that
-            // waits for a hole of that subflow.
-            let empty = occupied == 0 || (tuned && takes.is_some() && subflow.tcp.held_bytes() == 0);
-            subflow.tcp.after_read(at, empty);
-            if has_news && self.receiver.tells(&subflow.tcp, &subflow.window, occupied) {
-                subflow.tcp.ack_by(at);
-            }
-        }
-        // The acknowledgements leave in the order of the subflows.
-        self.next_output = SubflowId(0);
-    }
-
-    /// The reason why nothing was read.
-    fn nothing_read(&self) -> ReadError {
-        match self.life.error() {
-            _ if self.receiver.drained() => ReadError::Finished,
-            Some(error) if self.receiver.ready_bytes() == 0 => ReadError::Failed(error),
-            _ => ReadError::Blocked,
-        }
-    }
-
-    /// Bytes of the receive buffer in use; see [`Receiver::occupied`].
-    #[inline]
-    pub(super) fn occupied(&self, held: u64) -> u64 {
-        self.receiver.occupied(held, self.is_mptcp())
     }
 
     /// Whether some subflow is due to send an acknowledgement, at once or after the time that a reader takes.
     pub(crate) fn acknowledges_reading(&self, now: Instant) -> bool {
-        let read = now + self.receiver.window.reading_takes().unwrap_or(Duration::ZERO);
+        let read = now + self.shared.receiver.window.reading_takes().unwrap_or(Duration::ZERO);
         self.subflows.iter().any(|s| s.tcp.acknowledges_by(read))
     }
 
@@ -260,104 +205,174 @@ impl Connection {
     }
 }
 
+impl Shared {
+    /// Announces the room that reading has made, if it is large enough to be worth a segment.
+    fn after_reading(&mut self, now: Instant, subflows: &mut SubflowTable) {
+        let mptcp = self.is_mptcp();
+        let longest = subflows.established().filter_map(|s| s.tcp.receiver_rtt()).max();
+        let distrusts = self.receiver.window.distrusts_new_subflows();
+        let fresh = distrusts && mptcp && subflows.established().any(|s| !s.tcp.saw_full_segment());
+        let mut tuned = false;
+        if let Some(clamp) = self.receiver.window.tune(now, self.receiver.read_position(), longest, fresh) {
+            for subflow in subflows.iter_mut() {
+                // The subflow's first full segment removes the clamp.
+                subflow.window.clamp = if fresh && subflow.tcp.saw_full_segment() { clamp } else { u64::MAX };
+            }
+            tuned = true;
+        }
+        let occupied = self.occupied(0);
+        let takes = self.receiver.window.reading_takes();
+        let at = if self.receiver.window.waits_for_rest() && self.receiver.ready_bytes() > 0 {
+            // A reader that has not read everything continues in this instant.
+            Some(now)
+        } else {
+            takes.map(|time| now + time)
+        };
+        let has_news = tuned || self.receiver.has_news(occupied, mptcp);
+        for subflow in subflows.established_mut() {
+            // A host whose readers take time looks at each subflow with its own buffer, which holds only data that
+            // waits for a hole of that subflow.
+            let empty = occupied == 0 || (tuned && takes.is_some() && subflow.tcp.held_bytes() == 0);
+            subflow.tcp.after_read(at, empty);
+            if has_news && self.receiver.tells(&subflow.tcp, &subflow.window, occupied) {
+                subflow.tcp.ack_by(at);
+            }
+        }
+        // The acknowledgements leave in the order of the subflows.
+        self.next_output = SubflowId(0);
+    }
+
+    /// Returns an error if the stream can no longer be written to.
+    fn check_writing(&self) -> Result<(), WriteError> {
+        match (self.life.error(), self.life.data_fin) {
+            (Some(error), _) => Err(WriteError::Failed(error)),
+            (None, DataFin::NotRequested) => Ok(()),
+            (None, _) => Err(WriteError::Closed),
+        }
+    }
+
+    /// The reason why nothing was read.
+    fn nothing_read(&self) -> ReadError {
+        match self.life.error() {
+            _ if self.receiver.drained() => ReadError::Finished,
+            Some(error) if self.receiver.ready_bytes() == 0 => ReadError::Failed(error),
+            _ => ReadError::Blocked,
+        }
+    }
+
+    /// Bytes of the receive buffer in use; see [`StreamReceiver::occupied`].
+    #[inline]
+    pub(super) fn occupied(&self, held: u64) -> u64 {
+        self.receiver.occupied(held, self.is_mptcp())
+    }
+}
+
 /// Room in the send buffer for which the application is woken, bytes; with a small send buffer, a third of it.
 const WORTH_WRITING: u64 = 64 << 10;
 
 impl Connection {
-    pub(super) fn written(&self) -> Written {
-        Written {
-            una: self.sender.map.first_unacked(),
-            end: self.sender.map.written_end(),
-            unassigned: self.sender.map.unassigned_bytes(),
-            mptcp: self.is_mptcp(),
-        }
+    /// Bytes that [`Connection::write`] would accept now; 0 if it would fail.
+    #[inline]
+    pub fn writable(&self) -> u64 {
+        self.shared.room(&self.subflows)
     }
+}
 
+impl Shared {
     /// Size of the send buffer in force: fixed, or as the host adapts it to the subflows' windows.
     #[inline]
-    pub(super) fn send_buffer(&self) -> u64 {
-        if self.host.counts_memory() { self.counted_send_buffer() } else { self.config.send_buffer }
+    pub(super) fn send_buffer(&self, subflows: &SubflowTable) -> u64 {
+        if self.host.counts_memory() { self.counted_send_buffer(subflows) } else { self.config.send_buffer }
     }
 
     #[inline(never)]
-    fn counted_send_buffer(&self) -> u64 {
+    fn counted_send_buffer(&self, subflows: &SubflowTable) -> u64 {
         let max = self.config.send_buffer;
         if self.sender.fixed_buffer {
             return max;
         }
-        let established = self.subflows.iter().filter(|s| s.tcp.is_established());
+        let established = subflows.iter().filter(|s| s.tcp.is_established());
         self.host.send_buffer(max, self.is_mptcp(), established.map(|s| s.tcp.share_of_send_buffer(max)).sum())
     }
 
     /// Part of the send buffer that written data takes until it is acknowledged, bytes.
     #[inline]
-    fn send_memory(&self) -> u64 {
-        if self.host.counts_memory() { self.counted_send_memory() } else { self.written().bytes() }
+    fn send_memory(&self, subflows: &SubflowTable) -> u64 {
+        if self.host.counts_memory() { self.counted_send_memory(subflows) } else { self.written().bytes() }
     }
 
     #[inline(never)]
-    fn counted_send_memory(&self) -> u64 {
+    fn counted_send_memory(&self, subflows: &SubflowTable) -> u64 {
         self.host.send_memory(&self.written(), |unassigned| {
-            let queued: u64 = self.subflows.iter().map(|s| s.tcp.queued_memory()).sum();
-            queued + self.subflows.iter().map(|s| s.tcp.memory_of(unassigned)).max().unwrap_or(unassigned)
+            let queued: u64 = subflows.iter().map(|s| s.tcp.queued_memory()).sum();
+            queued + subflows.iter().map(|s| s.tcp.memory_of(unassigned)).max().unwrap_or(unassigned)
         })
     }
 
-    /// Bytes that [`Connection::write`] would accept now; 0 if it would fail.
+    /// Bytes that a write would accept now.
     #[inline]
-    pub fn writable(&self) -> u64 {
+    pub(super) fn room(&self, subflows: &SubflowTable) -> u64 {
         if self.life.data_fin != DataFin::NotRequested || self.life.error().is_some() {
             return 0;
         }
         let room = match self.host.counts_memory() {
-            true => self.counted_writable(),
+            true => self.counted_writable(subflows),
             false => self.config.send_buffer.saturating_sub(self.written().bytes()),
         };
         match self.sender.unsent_limit {
-            Some(limit) => room.min(limit.saturating_sub(self.unsent_bytes())),
+            Some(limit) => room.min(limit.saturating_sub(self.unsent_bytes(subflows))),
             None => room,
         }
     }
 
     /// Bytes that were written and have not left yet.
-    fn unsent_bytes(&self) -> u64 {
-        self.sender.map.unassigned_bytes() + self.subflows.iter().map(|s| s.tcp.unsent_bytes()).sum::<u64>()
+    fn unsent_bytes(&self, subflows: &SubflowTable) -> u64 {
+        self.sender.map.unassigned_bytes() + subflows.iter().map(|s| s.tcp.unsent_bytes()).sum::<u64>()
     }
 
     /// Whether less than half of the allowed unsent data is unsent. Only then is a writer woken (Linux:
     /// `tcp_stream_memory_free`).
-    fn unsent_room_is_worth_writing(&self) -> bool {
-        self.sender.unsent_limit.is_none_or(|limit| 2 * self.unsent_bytes() < limit)
+    fn unsent_room_is_worth_writing(&self, subflows: &SubflowTable) -> bool {
+        self.sender.unsent_limit.is_none_or(|limit| 2 * self.unsent_bytes(subflows) < limit)
     }
 
     #[inline(never)]
-    fn counted_writable(&self) -> u64 {
-        let (written, subflows) = (self.written(), &self.subflows);
+    fn counted_writable(&self, subflows: &SubflowTable) -> u64 {
+        let (written, subflows) = (self.written(), subflows);
         let is_out = || subflows.iter().any(|s| s.tcp.queue().packets_out() > 0);
         let fills = |free| subflows.iter().map(|s| s.tcp.fills(written.unassigned, free)).max().unwrap_or(free);
-        self.host.writable(&written, self.send_memory(), self.send_buffer(), is_out, fills)
+        self.host.writable(&written, self.send_memory(subflows), self.send_buffer(subflows), is_out, fills)
     }
 
     /// Wakes a writer that found no room, if its host lets it look once more after all waiting data was sent.
-    pub(super) fn look_again(&mut self) {
-        if self.host.writer_looks_again() && self.sender.writer_waits && self.writable() > 0 {
+    pub(super) fn look_again(&mut self, subflows: &SubflowTable) {
+        if self.host.writer_looks_again() && self.sender.writer_waits && self.room(subflows) > 0 {
             self.sender.writer_waits = false;
             self.news.events.push_back(ConnectionEvent::Writable);
         }
     }
 
     /// Reports room in the send buffer to the application, if it is large enough.
-    pub(super) fn report_writable(&mut self) {
+    pub(super) fn report_writable(&mut self, subflows: &SubflowTable) {
         if !self.sender.writer_waits {
             return;
         }
-        let (limit, writable) = (self.send_buffer(), self.writable());
+        let (limit, writable) = (self.send_buffer(subflows), self.room(subflows));
         let worth = (limit / 3).min(WORTH_WRITING);
         let worth = self.sender.unsent_limit.map_or(worth, |unsent| worth.min(unsent / 2));
-        let tells = || self.host.tells_writer(self.send_memory(), limit, writable, worth);
-        if writable > 0 && self.unsent_room_is_worth_writing() && tells() {
+        let tells = || self.host.tells_writer(self.send_memory(subflows), limit, writable, worth);
+        if writable > 0 && self.unsent_room_is_worth_writing(subflows) && tells() {
             self.sender.writer_waits = false;
             self.news.events.push_back(ConnectionEvent::Writable);
+        }
+    }
+
+    pub(super) fn written(&self) -> Written {
+        Written {
+            una: self.sender.map.first_unacked(),
+            end: self.sender.map.written_end(),
+            unassigned: self.sender.map.unassigned_bytes(),
+            mptcp: self.is_mptcp(),
         }
     }
 }

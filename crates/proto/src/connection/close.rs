@@ -1,10 +1,12 @@
 //! The end of a connection: DATA_FIN (RFC 8684 §3.3.3), FIN, fast close, abort.
 
 use super::handshake::Mode;
-use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds};
+use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds, Shared};
+use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
+use crate::paths::table::SubflowTable;
 use crate::seq::{DataSeq, SubflowId};
-use crate::tcp::State;
+use crate::tcp::TcpState;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{Key, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment};
@@ -28,7 +30,7 @@ pub(super) enum DataFin {
 
 /// Phase of a connection's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum LifePhase {
     /// The first subflow's handshake is not complete.
     Connecting,
     Connected,
@@ -44,7 +46,7 @@ pub(super) enum Phase {
 
 /// The phase of a connection, and the state of its end.
 pub(super) struct Lifecycle {
-    pub(super) phase: Phase,
+    pub(super) phase: LifePhase,
     pub(super) data_fin: DataFin,
     /// When outstanding data last got a sign of life, or became outstanding.
     pub(super) progress_at: Instant,
@@ -61,7 +63,7 @@ const MOST_TIMEOUTS_AFTER_LEAVING: u64 = 60;
 impl Lifecycle {
     pub(super) fn new(now: Instant) -> Self {
         Lifecycle {
-            phase: Phase::Connecting,
+            phase: LifePhase::Connecting,
             data_fin: DataFin::NotRequested,
             progress_at: now,
             stream_moved_at: now,
@@ -73,9 +75,9 @@ impl Lifecycle {
     #[inline]
     pub(super) fn is_connected(&self) -> bool {
         match self.phase {
-            Phase::Connecting => false,
-            Phase::Connected | Phase::Closed => true,
-            Phase::Failed { was_connected, .. } => was_connected,
+            LifePhase::Connecting => false,
+            LifePhase::Connected | LifePhase::Closed => true,
+            LifePhase::Failed { was_connected, .. } => was_connected,
         }
     }
 
@@ -83,7 +85,7 @@ impl Lifecycle {
     #[inline]
     pub(super) fn error(&self) -> Option<ConnectionError> {
         match self.phase {
-            Phase::Failed { error, .. } => Some(error),
+            LifePhase::Failed { error, .. } => Some(error),
             _ => None,
         }
     }
@@ -106,7 +108,7 @@ impl Lifecycle {
 
     /// Marks a failed connection as acknowledged by the application.
     fn abandon(&mut self) {
-        if let Phase::Failed { abandoned, .. } = &mut self.phase {
+        if let LifePhase::Failed { abandoned, .. } = &mut self.phase {
             *abandoned = true;
         }
     }
@@ -115,9 +117,9 @@ impl Lifecycle {
 impl Connection {
     /// Closes our direction after all written data was sent. The peer's direction continues.
     pub fn close(&mut self, now: Instant) {
-        self.life.abandon();
-        if self.life.data_fin == DataFin::NotRequested {
-            self.life.data_fin = DataFin::Requested;
+        self.shared.life.abandon();
+        if self.shared.life.data_fin == DataFin::NotRequested {
+            self.shared.life.data_fin = DataFin::Requested;
             if !self.is_mptcp() {
                 for subflow in self.subflows.iter_mut() {
                     // The FIN follows the stream's tail, which waits for nothing. A DATA_FIN ends no subflow, so with
@@ -140,25 +142,18 @@ impl Connection {
     //= CLOSE cannot continue to read data from the connection"
     //= tests: leaving::data_that_nobody_reads_any_more_is_answered_by_a_reset
     pub fn leave(&mut self, now: Instant) {
-        self.life.left_at.get_or_insert(now);
-        if self.receiver.ready_bytes() > 0 {
+        self.shared.life.left_at.get_or_insert(now);
+        if self.shared.receiver.ready_bytes() > 0 {
             return self.abort(now);
         }
-        self.life.progress_at = now;
+        self.shared.life.progress_at = now;
         self.close(now);
     }
 
     /// Aborts the connection if this segment brought data for an application that has left.
-    #[inline]
-    pub(super) fn follow_leaving(&mut self, now: Instant, segment: &Segment) {
-        if self.life.left_at.is_some() {
-            self.refuse_unread(now, segment);
-        }
-    }
-
     #[cold]
-    fn refuse_unread(&mut self, now: Instant, segment: &Segment) {
-        if self.life.error().is_some() || self.receiver.ready_bytes() == 0 {
+    pub(super) fn refuse_unread(&mut self, now: Instant, segment: &Segment) {
+        if self.shared.life.error().is_some() || self.shared.receiver.ready_bytes() == 0 {
             return;
         }
         if self.is_mptcp() {
@@ -166,10 +161,10 @@ impl Connection {
         }
         // The peer believes a reset with the number that it has named itself, whatever else it has not received (RFC
         // 5961 §3.2).
-        self.control.push_back(segment.resetting_answer());
-        self.abort_subflows();
-        self.fail(now, ConnectionError::Aborted);
-        self.life.abandon();
+        self.shared.control.push_back(segment.resetting_answer());
+        self.shared.abort_subflows(&mut self.subflows);
+        self.shared.fail(now, ConnectionError::Aborted);
+        self.shared.life.abandon();
     }
 
     /// Ends the connection at once and tells the peer, with fast close or resets.
@@ -177,112 +172,35 @@ impl Connection {
     //= containing the key of Host B"
     //= tests: fastclose::it_carries_the_receivers_key_and_ends_all_subflows
     pub fn abort(&mut self, now: Instant) {
-        let key = self.mode.keys().map(|keys| keys.remote);
+        let key = self.shared.mode.keys().map(|keys| keys.remote);
         for subflow in self.subflows.established_mut() {
             let mut reset = subflow.tcp.reset_segment(now);
             if let Some(receiver) = key {
                 reset.options.mptcp.push(MptcpOption::FastClose { receiver });
             }
-            self.control.push_back(reset);
+            self.shared.control.push_back(reset);
         }
-        self.abort_subflows();
-        self.fail(now, ConnectionError::Aborted);
-        self.life.abandon();
-    }
-
-    pub(super) fn abort_subflows(&mut self) {
-        self.addresses.stop_repeating();
-        for subflow in self.subflows.iter_mut() {
-            subflow.tcp.abort();
-        }
-    }
-
-    /// After assigning: sends the end of the stream if it is requested and no data is unassigned.
-    pub(super) fn after_assigning(&mut self, now: Instant) {
-        if self.life.data_fin != DataFin::Requested
-            || self.sender.map.unassigned_bytes() > 0
-            || !self.life.is_connected()
-        {
-            return;
-        }
-        match self.mode {
-            Mode::Agreed(_) | Mode::Confirmed(_) => self.send_data_fin(now),
-            Mode::Plain => {
-                self.close_subflows(now);
-                self.life.data_fin = DataFin::Acked;
-            }
-            Mode::Negotiating { .. } => {}
-        }
-    }
-
-    /// Sends the DATA_FIN on every subflow that can carry it, and plans to repeat it after a timeout.
-    pub(super) fn send_data_fin(&mut self, now: Instant) {
-        if self.life.data_fin == DataFin::Requested && self.sender.map.assigned_bytes() == 0 {
-            self.life.progress_at = now;
-        }
-        if !self.fast_detection() {
-            // A subflow that has not joined by now never will.
-            for subflow in self.subflows.iter_mut().filter(|s| s.tcp.state() == State::SynSent) {
-                subflow.tcp.abort();
-                subflow.health.end();
-            }
-        }
-        let times = if let DataFin::Sent { times, .. } = self.life.data_fin { times } else { 0 };
-        let mut rto = FIRST_DATA_FIN_WAIT;
-        for subflow in self.subflows.usable_mut() {
-            subflow.send_data_fin = true;
-            subflow.tcp.signal();
-            rto = rto.max(subflow.tcp.rto());
-        }
-        // The wait doubles each time, as for data. The subflows' own timeouts do not double, because a DATA_FIN is not
-        // in flight on any of them.
-        let wait = rto.saturating_mul(1 << times.min(16)).min(self.config.tcp.max_rto.max(rto));
-        self.life.data_fin = DataFin::Sent { again: now + wait, times: times + 1 };
-    }
-
-    /// Takes the position of a DATA_FIN in the peer's stream, which is the last octet of its mapping.
-    #[cold]
-    pub(super) fn take_data_fin(&mut self, id: SubflowId, mapping: Mapping) {
-        let Some(keys) = self.mode.keys() else { return };
-        if !self.receiver.take_data_fin(&keys, mapping) {
-            return;
-        }
-        self.report_end();
-        if let Some(subflow) = self.subflows.get_mut(id) {
-            subflow.tcp.ack_now();
-        }
+        self.shared.abort_subflows(&mut self.subflows);
+        self.shared.fail(now, ConnectionError::Aborted);
+        self.shared.life.abandon();
     }
 
     /// Handles plain TCP's FIN: the stream ends where the subflow's sequence does. If bytes before it are missing
     /// nevertheless, the stream cannot be completed, and the subflow is reset.
     pub(super) fn end_plain_stream(&mut self, now: Instant, id: SubflowId) {
-        if self.receiver.complete() {
+        if self.shared.receiver.complete() {
             return;
         }
-        let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.tcp.fin_arrived()) else { return };
+        let subflow = self.subflows.at(id).subflow;
+        if !subflow.tcp.fin_arrived() {
+            return;
+        }
         let end = DataSeq(subflow.tcp.bytes_before_fin());
-        if self.receiver.next() != end || self.receiver.has_end() {
+        if self.shared.receiver.next() != end || self.shared.receiver.has_end() {
             return self.reset_subflow(now, id, &[]);
         }
-        self.receiver.end_here();
-        self.report_end();
-    }
-
-    //= RFC 8684 §3.5: "Host B answers on the same subflow with a TCP RST and tears down all subflows also through
-    //= sending TCP RST signals"
-    //= tests: fastclose::on_an_acknowledgement_it_is_answered_by_resets, fastclose::a_wrong_key_is_ignored
-    pub(super) fn take_fast_close(&mut self, now: Instant, receiver: Key) {
-        let Some(keys) = self.mode.keys() else { return };
-        if receiver != keys.local {
-            return;
-        }
-        for subflow in self.subflows.established_mut() {
-            let mut reset = subflow.tcp.reset_segment(now);
-            reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::Unspecified });
-            self.control.push_back(reset);
-        }
-        self.abort_subflows();
-        self.fail(now, ConnectionError::Reset);
+        self.shared.receiver.end_here();
+        self.shared.report_end();
     }
 
     /// Whether this SYN opens a new connection between a subflow's addresses. A subflow in TIME-WAIT ends then.
@@ -314,32 +232,33 @@ impl Connection {
         //= RFC 8684 §3.3.3: "a host MUST NOT close all functioning subflows unless it is safe to do so, i.e., until all outstanding
         //= data has been DATA_ACKed or until the segment with the DATA_FIN flag set is the only outstanding segment"
         //= tests: close::a_half_closed_connection_still_carries_the_other_direction, close::a_data_fin_that_overtakes_data_waits_for_it
-        if self.is_mptcp() && self.is_over() {
-            self.close_subflows(now);
+        if self.is_mptcp() && self.shared.is_over() {
+            self.shared.close_subflows(now, &mut self.subflows);
         }
-        if self.life.phase != Phase::Connected {
+        if self.shared.life.phase != LifePhase::Connected {
             return;
         }
-        if self.is_mptcp() && !self.is_over() {
+        if self.is_mptcp() && !self.shared.is_over() {
             return self.forget_ended_subflows(now);
         }
         if self.subflows.iter().all(Subflow::has_ended) {
-            self.life.phase = Phase::Closed;
-            self.news.events.push_back(ConnectionEvent::Closed);
-            self.news.record(now, Kinds::CONNECTION, || Happening::Closed);
+            self.shared.life.phase = LifePhase::Closed;
+            self.shared.news.events.push_back(ConnectionEvent::Closed);
+            self.shared.news.record(now, Kinds::CONNECTION, || Happening::Closed);
         }
     }
 
     /// Handles subflows that end in order while the connection continues: the peer did not want them any more. If none
     /// is left, another join is tried.
     fn forget_ended_subflows(&mut self, now: Instant) {
-        for id in self.subflows.ids() {
-            // A subflow in TIME-WAIT carries nothing any more.
-            if self.subflows.get(id).is_some_and(|s| s.has_ended() && !s.health.is_down()) {
-                self.end_subflow(now, id);
-                if self.is_orphaned() {
-                    self.joins.after_loss(now);
-                }
+        // A subflow in TIME-WAIT carries nothing any more.
+        let has_ended = |s: &&Subflow| s.has_ended() && !s.health.is_down();
+        loop {
+            let ended = self.subflows.iter().find(has_ended).map(|s| s.id);
+            let Some(id) = ended else { return };
+            self.end_subflow(now, id);
+            if self.is_orphaned() {
+                self.shared.joins.after_loss(now);
             }
         }
     }
@@ -349,27 +268,19 @@ impl Connection {
     //= RFC 8684 §3.3.3: "a FIN in MPTCP only affects the subflow on which it is sent"
     //= tests: close::the_end_of_one_subflow_is_not_the_end_of_the_stream
     pub(super) fn follow_subflow_fin(&mut self, now: Instant, id: SubflowId) {
-        if self.is_over() || self.receiver.complete() {
+        if self.shared.is_over() || self.shared.receiver.complete() {
             return;
         }
-        if self.subflows.get_mut(id).is_some_and(|s| s.mappings.has_waiting()) {
+        let at = self.subflows.at(id);
+        if at.subflow.mappings.has_waiting() {
             // Data without its mapping will not get it any more.
             return self.refuse_subflow(now, id, ResetReason::Middlebox);
         }
-        let others = self.subflows.iter().any(|s| s.id != id && s.usable());
-        if others || self.sender.map.assigned_bytes() + self.sender.map.unassigned_bytes() == 0 {
-            self.retire_subflow(now, id);
+        let map = &self.shared.sender.map;
+        if at.others().any(Subflow::usable) || map.assigned_bytes() + map.unassigned_bytes() == 0 {
+            self.shared.retire(now, at.subflow);
         }
-        self.life.note_answer(now);
-    }
-
-    /// Ends our direction of a subflow. Data that it has not sent yet goes to others.
-    pub(super) fn retire_subflow(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        for range in subflow.tcp.take_unsent() {
-            self.sender.map.withdraw(range, id);
-        }
-        subflow.tcp.close(now);
+        self.shared.life.note_answer(now);
     }
 
     /// Whether no subflow can carry anything although the stream has not ended: "the MPTCP connection is treated as
@@ -378,7 +289,114 @@ impl Connection {
     //= acknowledged, the MPTCP connection is treated as closed only after a timeout"
     //= tests: close::without_a_data_fin_the_connection_ends_only_after_a_timeout
     pub(super) fn is_orphaned(&self) -> bool {
-        self.is_mptcp() && !self.is_over() && self.subflows.iter().all(|s| !s.usable())
+        self.is_mptcp() && !self.shared.is_over() && self.subflows.iter().all(|s| !s.usable())
+    }
+
+    /// Whether some subflow's FIN, ours or the peer's, is still awaited.
+    pub(super) fn is_closing(&self) -> bool {
+        let over = self.shared.is_over();
+        self.subflows.iter().any(|s| s.tcp.fin_outstanding() || (over && s.tcp.awaits_fin()))
+    }
+
+    /// Gives the connection up after `close_timeout` without an answer: it fails, or it closes if only the peer's part
+    /// of the closing is missing.
+    pub(super) fn give_up(&mut self, now: Instant) {
+        let over = self.shared.is_over();
+        for subflow in self.subflows.iter_mut().filter(|s| s.tcp.is_established() && !s.tcp.in_time_wait()) {
+            // If the peer is alive after all, it need not wait for a timeout of its own.
+            self.shared.control.push_back(subflow.tcp.reset_segment(now));
+        }
+        self.shared.abort_subflows(&mut self.subflows);
+        if over {
+            self.follow_close(now);
+        } else {
+            self.shared.fail(now, ConnectionError::AllPathsDead);
+        }
+    }
+
+    /// Ends the connection if no subflow is left. But while neither direction has ended, others may still join for
+    /// `close_timeout`.
+    //= RFC 8684 §3.5: "MPTCP's connection will stay alive at the data level, in order to permit break-before-make
+    //= handover between subflows"
+    //= tests: close::a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_while
+    pub(super) fn fail_if_alone(&mut self, now: Instant, error: ConnectionError) {
+        let any = self.subflows.iter().any(|s| !s.tcp.is_closed());
+        if !any && self.shared.is_settled() && self.is_mptcp() && !self.shared.has_an_end() {
+            return;
+        }
+        if any {
+            return;
+        }
+        if self.shared.is_over() { self.follow_close(now) } else { self.shared.fail(now, error) }
+    }
+}
+
+impl Shared {
+    pub(super) fn abort_subflows(&mut self, subflows: &mut SubflowTable) {
+        self.addresses.stop_repeating();
+        for subflow in subflows.iter_mut() {
+            subflow.tcp.abort();
+        }
+    }
+
+    /// After assigning: sends the end of the stream if it is requested and no data is unassigned.
+    pub(super) fn after_assigning(&mut self, now: Instant, subflows: &mut SubflowTable) {
+        if self.life.data_fin != DataFin::Requested
+            || self.sender.map.unassigned_bytes() > 0
+            || !self.life.is_connected()
+        {
+            return;
+        }
+        match self.mode {
+            Mode::Agreed(_) | Mode::Confirmed(_) => self.send_data_fin(now, subflows),
+            Mode::Plain => {
+                self.close_subflows(now, subflows);
+                self.life.data_fin = DataFin::Acked;
+            }
+            Mode::Negotiating { .. } => {}
+        }
+    }
+
+    /// Sends the DATA_FIN on every subflow that can carry it, and plans to repeat it after a timeout.
+    pub(super) fn send_data_fin(&mut self, now: Instant, subflows: &mut SubflowTable) {
+        if self.life.data_fin == DataFin::Requested && self.sender.map.assigned_bytes() == 0 {
+            self.life.progress_at = now;
+        }
+        if !self.fast_detection() {
+            // A subflow that has not joined by now never will.
+            for subflow in subflows.iter_mut().filter(|s| s.tcp.state() == TcpState::SynSent) {
+                subflow.tcp.abort();
+                subflow.health.end();
+            }
+        }
+        let times = if let DataFin::Sent { times, .. } = self.life.data_fin { times } else { 0 };
+        let mut rto = FIRST_DATA_FIN_WAIT;
+        for subflow in subflows.usable_mut() {
+            subflow.send_data_fin = true;
+            subflow.tcp.signal();
+            rto = rto.max(subflow.tcp.rto());
+        }
+        // The wait doubles each time, as for data. The subflows' own timeouts do not double, because a DATA_FIN is not
+        // in flight on any of them.
+        let wait = rto.saturating_mul(1 << times.min(16)).min(self.config.tcp.max_rto.max(rto));
+        self.life.data_fin = DataFin::Sent { again: now + wait, times: times + 1 };
+    }
+
+    //= RFC 8684 §3.5: "Host B answers on the same subflow with a TCP RST and tears down all subflows also through
+    //= sending TCP RST signals"
+    //= tests: fastclose::on_an_acknowledgement_it_is_answered_by_resets, fastclose::a_wrong_key_is_ignored
+    pub(super) fn take_fast_close(&mut self, now: Instant, receiver: Key, subflows: &mut SubflowTable) {
+        let Some(keys) = self.mode.keys() else { return };
+        if receiver != keys.local {
+            return;
+        }
+        for subflow in subflows.established_mut() {
+            let mut reset = subflow.tcp.reset_segment(now);
+            reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::Unspecified });
+            self.control.push_back(reset);
+        }
+        self.abort_subflows(subflows);
+        self.fail(now, ConnectionError::Reset);
     }
 
     /// Ends our direction on every subflow; one that is still in its handshake is no longer needed.
@@ -386,9 +404,9 @@ impl Connection {
     //= an individual subflow has failed"
     //= tests: close::either_side_first_or_both_at_once
     #[cold]
-    fn close_subflows(&mut self, now: Instant) {
+    fn close_subflows(&mut self, now: Instant, subflows: &mut SubflowTable) {
         self.addresses.stop_repeating();
-        for subflow in self.subflows.iter_mut() {
+        for subflow in subflows.iter_mut() {
             if subflow.tcp.can_send() {
                 // The end has as much time as data has.
                 self.life.progress_at = now;
@@ -398,6 +416,23 @@ impl Connection {
             }
             subflow.tcp.close(now);
         }
+    }
+
+    /// Takes the position of a DATA_FIN in the peer's stream, which is the last octet of its mapping.
+    #[cold]
+    pub(super) fn take_data_fin(&mut self, subflow: &mut Subflow, keys: &Keys, mapping: Mapping) {
+        if self.receiver.take_data_fin(keys, mapping) {
+            self.report_end();
+            subflow.tcp.ack_now();
+        }
+    }
+
+    /// Ends our direction of a subflow. Data that it has not sent yet goes to others.
+    pub(super) fn retire(&mut self, now: Instant, subflow: &mut Subflow) {
+        for range in subflow.tcp.take_unsent() {
+            self.sender.map.withdraw(range, subflow.id);
+        }
+        subflow.tcp.close(now);
     }
 
     /// Whether one of the directions was closed.
@@ -411,47 +446,9 @@ impl Connection {
         self.life.data_fin == DataFin::Acked && sent && self.receiver.complete()
     }
 
-    /// Whether some subflow's FIN, ours or the peer's, is still awaited.
-    pub(super) fn is_closing(&self) -> bool {
-        let over = self.is_over();
-        self.subflows.iter().any(|s| s.tcp.fin_outstanding() || (over && s.tcp.awaits_fin()))
-    }
-
-    /// Gives the connection up after `close_timeout` without an answer: it fails, or it closes if only the peer's part
-    /// of the closing is missing.
-    pub(super) fn give_up(&mut self, now: Instant) {
-        let over = self.is_over();
-        for subflow in self.subflows.iter_mut().filter(|s| s.tcp.is_established() && !s.tcp.in_time_wait()) {
-            // If the peer is alive after all, it need not wait for a timeout of its own.
-            self.control.push_back(subflow.tcp.reset_segment(now));
-        }
-        self.abort_subflows();
-        if over {
-            self.follow_close(now);
-        } else {
-            self.fail(now, ConnectionError::AllPathsDead);
-        }
-    }
-
     /// Position after our last byte, which the DATA_FIN takes.
     pub(super) fn end_position(&self) -> DataSeq {
         self.sender.map.written_end()
-    }
-
-    /// Ends the connection if no subflow is left. But while neither direction has ended, others may still join for
-    /// `close_timeout`.
-    //= RFC 8684 §3.5: "MPTCP's connection will stay alive at the data level, in order to permit break-before-make
-    //= handover between subflows"
-    //= tests: close::a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_while
-    pub(super) fn fail_if_alone(&mut self, now: Instant, error: ConnectionError) {
-        let any = self.subflows.iter().any(|s| !s.tcp.is_closed());
-        if !any && self.is_settled() && self.is_mptcp() && !self.has_an_end() {
-            return;
-        }
-        if any {
-            return;
-        }
-        if self.is_over() { self.follow_close(now) } else { self.fail(now, error) }
     }
 
     #[cold]
@@ -460,7 +457,7 @@ impl Connection {
     pub(super) fn fail(&mut self, now: Instant, error: ConnectionError) {
         if self.life.error().is_none() {
             let was_connected = self.life.is_connected();
-            self.life.phase = Phase::Failed { error, was_connected, abandoned: false };
+            self.life.phase = LifePhase::Failed { error, was_connected, abandoned: false };
             self.news.events.push_back(ConnectionEvent::Failed(error));
             self.news.record(now, Kinds::CONNECTION, || Happening::Failed(error));
         }

@@ -5,37 +5,36 @@
 //! the subflow with the shortest round trip repeats the DATA_ACK in an acknowledgement of its own. A DATA_ACK counts on
 //! any subflow (RFC 8684 §3.3.2).
 
-use super::Connection;
+use super::Shared;
 use crate::paths::subflow::Subflow;
-use crate::seq::SubflowId;
+use crate::paths::table::Split;
 use pathweave_units::{Duration, Instant};
 
-impl Connection {
-    /// Called if subflow `id` acknowledges, or has filled a hole for which other subflows' data waited. Another subflow
-    /// acknowledges too, at `at` or at once, if its DATA_ACK arrives so much sooner that it is worth a segment.
+impl Shared {
+    /// Called if a subflow acknowledges, or has filled a hole for which other subflows' data waited. Another subflow
+    /// acknowledges too, at `due` or at once, if its DATA_ACK arrives so much sooner that it is worth a segment.
     #[inline]
-    pub(super) fn acknowledge_sooner(&mut self, now: Instant, id: SubflowId, at: Option<Instant>) {
+    pub(super) fn acknowledge_sooner(&self, now: Instant, at: &mut Split<'_>, due: Option<Instant>) {
         if self.config.share_data_acks
-            && self.subflows.get(id).is_some_and(|s| s.tcp.shares_data_acks())
-            && let Some(sooner) = self.sooner_back(now, id)
-            && let Some(subflow) = self.subflows.get_mut(sooner)
+            && at.subflow.tcp.shares_data_acks()
+            && let Some(sooner) = self.sooner_back(now, at)
         {
-            subflow.tcp.ack_by(at);
+            sooner.tcp.ack_by(due);
         }
     }
 
     /// The subflow with the shortest measured round trip (the handshake's if it sends no data), if the peer uses it and
     /// it has not carried the current DATA_ACK yet.
-    fn sooner_back(&self, now: Instant, id: SubflowId) -> Option<SubflowId> {
-        let rtt = self.subflows.get(id)?.tcp.rtt().min()?;
+    fn sooner_back<'a>(&self, now: Instant, at: &'a mut Split<'_>) -> Option<&'a mut Subflow> {
+        let rtt = at.subflow.tcp.rtt().min()?;
         // An acknowledgement on an unused subflow could wake a radio or cost money, against the peer's choice.
-        let is_used = |s: &&Subflow| s.tcp.last_data().is_some_and(|last| now.since(last) <= rtt);
-        let known = self.subflows.usable().filter(is_used).filter_map(|s| Some((s.tcp.rtt().min()?, s)));
+        let is_used = |s: &Subflow| s.usable() && s.tcp.last_data().is_some_and(|last| now.since(last) <= rtt);
+        let known = at.all_mut().filter(|s| is_used(s)).filter_map(|s| Some((s.tcp.rtt().min()?, s)));
         let (shortest, subflow) = known.min_by_key(|(rtt, _)| *rtt)?;
         let gain = Duration::from_nanos(rtt.as_nanos().saturating_sub(shortest.as_nanos()) / 2);
-        let is_news = subflow.told < self.receiver.next();
+        let is_news = subflow.last_data_ack_sent < self.receiver.next();
         // Without SACK a sender may take several acknowledgements without new data for the sign of a loss.
         let is_safe = subflow.tcp.sack() || subflow.tcp.owes_ack();
-        (is_news && is_safe && self.receiver.window.is_worth_a_segment(gain)).then_some(subflow.id)
+        (is_news && is_safe && self.receiver.window.is_worth_a_segment(gain)).then_some(subflow)
     }
 }

@@ -4,6 +4,7 @@ use core::fmt::{Display, Formatter, Result};
 
 /// Why a connection ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConnectionError {
     /// The peer answered our SYN with a reset: no program listens at that address.
     Refused,
@@ -33,6 +34,7 @@ impl core::error::Error for ConnectionError {}
 
 /// Why a write accepted nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WriteError {
     /// The send buffer is full. [`ConnectionEvent::Writable`](super::ConnectionEvent::Writable) reports room again.
     Blocked,
@@ -59,6 +61,7 @@ impl core::error::Error for WriteError {}
 
 /// Why a read returned nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReadError {
     /// There is no unread data. [`ConnectionEvent::Readable`](super::ConnectionEvent::Readable) reports new data.
     Blocked,

@@ -1,13 +1,12 @@
 //! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP if the peer has no Multipath TCP.
 
-use super::close::{DataFin, Phase};
-use super::{Connection, ConnectionEvent, Happening, Kinds, Role};
+use super::close::{DataFin, LifePhase};
+use super::{Connection, ConnectionEvent, Happening, Kinds, Role, Shared};
 use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
-use crate::scheduler::Event;
-use crate::seq::SubflowId;
+use crate::paths::table::Split;
 use crate::subflow_state::PathHealth;
-use crate::tcp::State;
+use crate::tcp::{Tcp, TcpState};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::DataNumber;
 use pathweave_wire::mptcp::{
@@ -141,6 +140,16 @@ pub(crate) fn join(segment: &Segment) -> Option<&MpJoin> {
     })
 }
 
+/// Whether `segment` carries options of Multipath TCP and cannot be the third one of the handshake, which alone
+/// decides between Multipath TCP and plain TCP. The peer sends the third one again.
+///
+/// Only a segment at the first place of the subflow can be the third one. A client whose SYN had data, which we do
+/// not accept, sends that data again at the first place without MP_CAPABLE, and MP_CAPABLE behind it.
+fn misses_third(tcp: &Tcp, segment: &Segment) -> bool {
+    let signals = segment.options.dss.is_some() || names_capable(segment);
+    signals && (!tcp.is_next(segment) || is_lone_data_fin(segment))
+}
+
 impl Connection {
     /// Notes that the SYN/ACK left before this connection was made, so that its round trip is unknown.
     #[cold]
@@ -150,28 +159,30 @@ impl Connection {
 
     /// The token by which the peer's joins name this connection.
     pub(crate) fn local_token(&self) -> Option<Token> {
-        match self.mode {
+        match self.shared.mode {
             Mode::Negotiating { local } => Some(crypto::token(local)),
             Mode::Agreed(keys) | Mode::Confirmed(keys) => Some(crypto::token(keys.local)),
             Mode::Plain => None,
         }
     }
+}
 
+impl Shared {
     /// Takes the Multipath TCP handshake options of an arriving segment, before TCP sees it. (RFC 8684 §3.2,
     /// §3.6).
+    #[inline]
     pub(super) fn take_handshake_options(
         &mut self,
         now: Instant,
-        id: SubflowId,
+        at: &mut Split<'_>,
         segment: &Segment,
         acceptable: u64,
     ) -> HandshakeStep {
-        let Some(subflow) = self.subflows.get(id) else { return REFUSED };
-        let settled = subflow.has_joined() || (subflow.join == Join::Initial && self.is_settled());
+        let settled = at.subflow.has_joined() || (at.subflow.join == Join::Initial && self.is_settled());
         if settled && segment.options.mptcp.is_empty() {
             return HandshakeStep::GoOn;
         }
-        self.take_new_handshake_options(now, id, segment, acceptable, settled)
+        self.take_new_handshake_options(now, at, segment, acceptable, settled)
     }
 
     /// Takes the options during the handshake, or options of it that are repeated later.
@@ -179,29 +190,27 @@ impl Connection {
     fn take_new_handshake_options(
         &mut self,
         now: Instant,
-        id: SubflowId,
+        at: &mut Split<'_>,
         segment: &Segment,
         acceptable: u64,
         settled: bool,
     ) -> HandshakeStep {
-        let Some(subflow) = self.subflows.get(id) else { return REFUSED };
-        if !settled && !subflow.tcp.is_plausible(segment, acceptable) {
+        if !settled && !at.subflow.tcp.is_plausible(segment, acceptable) {
             // TCP answers segments that it does not accept.
             return HandshakeStep::GoOn;
         }
-        let crossing = subflow.tcp.completes_crossing(segment);
-        if subflow.join != Join::Initial {
-            return if crossing { REFUSED } else { self.take_join_options(id, segment) };
+        let crossing = at.subflow.tcp.completes_crossing(segment);
+        if at.subflow.join != Join::Initial {
+            return if crossing { REFUSED } else { self.take_join_options(at.subflow, segment) };
         }
         if crossing {
             // Both sides opened at once, for which MP_CAPABLE has no form.
             self.mode = Mode::Plain;
         }
-        let state = subflow.tcp.state();
-        if self.is_answered_as_plain(id, segment) && self.fall_back(now, id).is_err() {
+        if self.is_answered_as_plain(at, segment) && self.fall_back(now, at).is_err() {
             return HandshakeStep::Reset(ResetReason::Middlebox);
         }
-        self.take_capable(state, segment)
+        self.take_capable(&at.subflow.tcp, segment)
     }
 
     //= RFC 8684 §3.1: "If the third packet (the ACK) does not contain the MP_CAPABLE option, then the session MUST fall
@@ -212,10 +221,10 @@ impl Connection {
     //= tests: fallback::options_lost_on_a_syn
     //= RFC 8684 §6: "If this is dropped, MPTCP SHOULD fall back to regular TCP"
     //= tests: middleboxes::options_stripped_on_a_syn_are_plain_tcp
-    fn take_capable(&mut self, state: State, segment: &Segment) -> HandshakeStep {
+    fn take_capable(&mut self, tcp: &Tcp, segment: &Segment) -> HandshakeStep {
         let found = capable(segment).copied();
-        match (self.mode, state, self.role) {
-            (Mode::Negotiating { local }, State::SynSent, Role::Client) => {
+        match (self.mode, tcp.state(), self.role) {
+            (Mode::Negotiating { local }, TcpState::SynSent, Role::Client) => {
                 if !segment.flags.contains(Flags::SYN | Flags::ACK) {
                     return HandshakeStep::GoOn;
                 }
@@ -235,11 +244,11 @@ impl Connection {
                     _ => Mode::Plain,
                 };
             }
-            (Mode::Negotiating { local }, State::SynReceived, Role::Server) => {
+            (Mode::Negotiating { local }, TcpState::SynReceived, Role::Server) => {
                 if segment.flags.intersects(Flags::SYN | Flags::RST) {
                     return HandshakeStep::GoOn;
                 }
-                if self.misses_third(segment) {
+                if misses_third(tcp, segment) {
                     return HandshakeStep::Ignore;
                 }
                 self.mode = match found {
@@ -257,21 +266,64 @@ impl Connection {
                 };
                 return self.map_first_data(found, segment);
             }
-            (Mode::Agreed(_) | Mode::Confirmed(_), _, Role::Server) => return self.map_first_data(found, segment),
+            (Mode::Agreed(_) | Mode::Confirmed(_), _, Role::Server) => {
+                return self.map_first_data(found, segment);
+            }
             _ => {}
         }
         HandshakeStep::GoOn
     }
 
-    /// Whether `segment` carries options of Multipath TCP and cannot be the third one of the handshake, which alone
-    /// decides between Multipath TCP and plain TCP. The peer sends the third one again.
-    ///
-    /// Only a segment at the first place of the subflow can be the third one. A client whose SYN had data, which we do
-    /// not accept, sends that data again at the first place without MP_CAPABLE, and MP_CAPABLE behind it.
-    fn misses_third(&self, segment: &Segment) -> bool {
-        let signals = segment.options.dss.is_some() || names_capable(segment);
-        let at_first = self.subflows.get(SubflowId(0)).is_some_and(|s| s.tcp.is_next(segment));
-        signals && (!at_first || is_lone_data_fin(segment))
+    /// Handles the end of a subflow's TCP handshake on our side.
+    #[cold]
+    pub(super) fn subflow_established(&mut self, now: Instant, subflow: &mut Subflow) {
+        let (mptcp, first_window, nagle) = (self.is_mptcp(), self.receiver.window.first(), self.config.nagle);
+        let more = if self.receiver.peer_numbers_are_long { LONG_DATA_ACK } else { 0 };
+        subflow.tcp.reserve_options(if mptcp { DSS_BYTES } else { 0 });
+        subflow.tcp.reserve_more_options(more);
+        subflow.tcp.probe_at_least_every(None);
+        if let Join::AwaitFourthAck { .. } = subflow.join {
+            subflow.third_ack_again = Some(now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL));
+        }
+        let peer_window = subflow.tcp.peer_window();
+        subflow.window.limit = first_window;
+        subflow.tcp.set_nagle(nagle);
+        if subflow.join == Join::Initial && self.life.phase == LifePhase::Connecting {
+            self.life.phase = LifePhase::Connected;
+            self.receiver.window.begin(now);
+            self.life.progress_at = now;
+            self.sender.peer.begin(peer_window);
+            self.news.events.push_back(ConnectionEvent::Connected);
+            self.news.record(now, Kinds::CONNECTION, || Happening::Established { multipath: mptcp });
+        }
+    }
+
+    /// Notes that a subflow can carry data. The caller tells the scheduler.
+    #[cold]
+    pub(super) fn raise(&mut self, now: Instant, subflow: &mut Subflow) {
+        subflow.shown_health = PathHealth::Working;
+        if let DataFin::Sent { .. } = self.life.data_fin {
+            // The DATA_FIN on other subflows may take a longer way.
+            subflow.send_data_fin = true;
+            subflow.tcp.signal();
+        }
+        let id = subflow.id;
+        self.news.record(now, Kinds::CONNECTION, || Happening::SubflowUp(id));
+    }
+
+    /// Notes the length of the data sequence number that came with data. Our DATA_ACKs have the same length, as in the
+    /// kernel: a peer whose numbers have 8 bytes may compare all of them, and one whose numbers have 4 bytes needs no
+    /// more.
+    pub(super) fn note_length_of(&mut self, at: &mut Split<'_>, number: DataNumber) {
+        let long = matches!(number, DataNumber::Long(_));
+        if long == self.receiver.peer_numbers_are_long {
+            return;
+        }
+        self.receiver.peer_numbers_are_long = long;
+        let more = if long { LONG_DATA_ACK } else { 0 };
+        for subflow in at.all_mut().filter(|s| s.tcp.is_established()) {
+            subflow.tcp.reserve_more_options(more);
+        }
     }
 
     /// Maps data that comes with MP_CAPABLE to the start of the stream (RFC 8684 §3.1).
@@ -342,68 +394,6 @@ impl Connection {
                 segment.options.mptcp.push(MptcpOption::Join(option));
             }
             _ => {}
-        }
-    }
-
-    /// Handles the end of a subflow's TCP handshake on our side.
-    #[cold]
-    pub(super) fn subflow_established(&mut self, now: Instant, id: SubflowId) {
-        let (mptcp, first_window, nagle) = (self.is_mptcp(), self.receiver.window.first(), self.config.nagle);
-        let more = if self.receiver.peer_numbers_are_long { LONG_DATA_ACK } else { 0 };
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        subflow.tcp.reserve_options(if mptcp { DSS_BYTES } else { 0 });
-        subflow.tcp.reserve_more_options(more);
-        subflow.tcp.probe_at_least_every(None);
-        if let Join::AwaitFourthAck { .. } = subflow.join {
-            subflow.third_ack_again = Some(now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL));
-        }
-        let peer_window = subflow.tcp.peer_window();
-        subflow.window.limit = first_window;
-        subflow.tcp.set_nagle(nagle);
-        if subflow.join == Join::Initial && self.life.phase == Phase::Connecting {
-            self.life.phase = Phase::Connected;
-            self.receiver.window.begin(now);
-            self.life.progress_at = now;
-            self.sender.peer.begin(peer_window);
-            self.news.events.push_back(ConnectionEvent::Connected);
-            self.news.record(now, Kinds::CONNECTION, || Happening::Established { multipath: mptcp });
-        }
-        self.raise_if_usable(now, id);
-    }
-
-    /// Tells the scheduler as soon as a subflow can carry data.
-    #[inline]
-    pub(super) fn raise_if_usable(&mut self, now: Instant, id: SubflowId) {
-        if self.subflows.get_mut(id).is_some_and(|s| s.usable() && s.health.open()) {
-            self.raise(now, id);
-        }
-    }
-
-    #[cold]
-    fn raise(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        subflow.shown_health = PathHealth::Working;
-        if let DataFin::Sent { .. } = self.life.data_fin {
-            // The DATA_FIN on other subflows may take a longer way.
-            subflow.send_data_fin = true;
-            subflow.tcp.signal();
-        }
-        self.news.record(now, Kinds::CONNECTION, || Happening::SubflowUp(id));
-        self.tell(now, |_| Event::SubflowUp(id));
-    }
-
-    /// Notes the length of the data sequence number that came with data. Our DATA_ACKs have the same length, as in the
-    /// kernel: a peer whose numbers have 8 bytes may compare all of them, and one whose numbers have 4 bytes needs no
-    /// more.
-    pub(super) fn note_length_of(&mut self, number: DataNumber) {
-        let long = matches!(number, DataNumber::Long(_));
-        if long == self.receiver.peer_numbers_are_long {
-            return;
-        }
-        self.receiver.peer_numbers_are_long = long;
-        let more = if long { LONG_DATA_ACK } else { 0 };
-        for subflow in self.subflows.iter_mut().filter(|s| s.tcp.is_established()) {
-            subflow.tcp.reserve_more_options(more);
         }
     }
 

@@ -1,37 +1,19 @@
 //! The way of an arriving segment through the connection.
 
 use super::handshake::HandshakeStep;
-use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds};
+use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds, Shared};
+use crate::keys::Keys;
+use crate::paths::subflow::Subflow;
+use crate::paths::table::Split;
 use crate::receiver::mappings::MappingError;
+use crate::scheduler::Event;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::{Arrival, Changes, Ended, Input, Peers, Verdict};
 use pathweave_units::Instant;
-use pathweave_wire::mptcp::{Dss, Mapping, MptcpOption, ResetReason};
+use pathweave_wire::mptcp::{Dss, MptcpOption, ResetReason};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
 impl Connection {
-    /// Fills `self.paths` for the congestion controller: with all subflows if it is coupled, otherwise with subflow
-    /// `id` alone. Returns the index of `id` in it.
-    pub(super) fn fill_paths(&mut self, id: SubflowId) -> usize {
-        self.paths.clear();
-        if !self.config.congestion.coupled() {
-            let own = self.subflows.get(id);
-            self.paths.reserve_exact(1);
-            self.paths.extend(own.map(|s| s.tcp.path_state()));
-            return 0;
-        }
-        let mut own = 0;
-        for subflow in self.subflows.iter() {
-            if subflow.id == id {
-                own = self.paths.len();
-            } else if !subflow.usable() {
-                continue;
-            }
-            self.paths.push(subflow.tcp.path_state());
-        }
-        own
-    }
-
     /// Processes a segment of subflow `id`. If `no_memory` is set, its data is dropped because there is no memory for
     /// it. Returns whether the peer is told of that.
     pub(crate) fn handle_segment(
@@ -42,13 +24,17 @@ impl Connection {
         segment: &Segment,
         no_memory: bool,
     ) -> bool {
-        if self.subflows.get_mut(id).is_none_or(|s| s.tcp.is_closed()) {
-            self.refuse_segment(segment);
+        let acceptable = self.shared.receiver.acceptable(self.shared.is_mptcp());
+        let Some(mut at) = self.subflows.split(id).filter(|at| !at.subflow.tcp.is_closed()) else {
+            self.shared.refuse_segment(segment);
             return false;
+        };
+        let step = self.shared.take_handshake_options(now, &mut at, segment, acceptable);
+        if core::mem::take(&mut self.shared.fallback.revived) {
+            self.shared.tell(now, &Event::SubflowUp(id), &self.subflows);
         }
-        let acceptable = self.receiver.acceptable(self.is_mptcp());
         let of_capable;
-        let dss = match self.take_handshake_options(now, id, segment, acceptable) {
+        let dss = match step {
             HandshakeStep::GoOn => segment.options.dss.as_ref(),
             HandshakeStep::GoOnWith(dss) => {
                 of_capable = dss;
@@ -70,105 +56,104 @@ impl Connection {
             }
             _ => dss,
         };
-        let own = self.fill_paths(id);
-        let paths = core::mem::take(&mut self.paths);
-        let mut changes = self.changes.take().unwrap_or_default();
+        let mut changes = self.shared.changes.take().unwrap_or_default();
         changes.clear();
-        if let Some(subflow) = self.subflows.get_mut(id) {
-            let peers = Peers { paths: &paths, own };
-            let (full, copies) = (self.receiver.is_full(), self.receiver.copies());
-            let input = Input { segment, ecn, dss, full, copies, no_memory };
-            subflow.tcp.handle_segment(now, input, acceptable, peers, &mut changes);
-        }
-        self.paths = paths;
-        if changes.ended == Some(Ended::Reset) {
-            self.note_reset(id, segment);
-        }
-        if changes.verdict == Verdict::Refused {
-            self.refuse_segment(segment);
-        }
-        if changes.verdict == Verdict::Crossing
-            && self.challenges.allows(now)
-            && let Some(subflow) = self.subflows.get_mut(id)
-        {
-            self.control.extend(subflow.tcp.crossing_answer(now, self.receiver.window.of_syn()));
-        }
-        //= RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should be sent in reply (unless the RST bit
-        //= is set"
-        //= tests: blind_attacks::an_old_empty_segment_is_answered_ten_times_in_five_seconds
-        if (changes.verdict == Verdict::Challenged || changes.outdated)
-            && self.challenges.allows(now)
-            && let Some(subflow) = self.subflows.get_mut(id)
-        {
-            subflow.tcp.ack_now();
-        }
-        let tells = changes.no_memory && self.tell_that_there_is_no_room(now, id);
-        if changes.established {
-            self.subflow_established(now, id);
-        }
-        self.raise_if_usable(now, id);
-        if let Some(subflow) = self.subflows.get_mut(id).filter(|s| s.health.is_stale() && !changes.una_advanced()) {
-            subflow.tcp.probe_again(now);
-        }
+        let (full, copies) = (self.shared.receiver.is_full(), self.shared.receiver.copies());
+        let input = Input { segment, ecn, dss, full, copies, no_memory };
+        let tells = self.pass_to_tcp(now, id, input, acceptable, &mut changes);
         if changes.verdict.is_acceptable() {
-            if let Some(subflow) = self.subflows.get_mut(id) {
-                if changes.verdict == Verdict::Current {
-                    // An attacker who has seen old segments can replay them.
-                    subflow.heard(now);
-                }
-                if changes.una_advanced() {
-                    // Not if an older acknowledgement arrives late.
-                    let no_data_ack = segment.options.dss.is_none_or(|dss| dss.data_ack.is_none());
-                    let plain = no_data_ack && segment.options.mptcp.is_empty();
-                    subflow.answered_plainly = plain && subflow.tcp.acknowledges_data(segment);
-                }
-            }
-            let mut result = self.take_options(now, id, segment, dss, changes.verdict == Verdict::Current);
-            if result.is_ok() {
-                result = self.take_arrivals(now, id, &mut changes);
-            }
-            if result.is_ok() && changes.fin && self.is_mptcp() {
-                result = self.take_plain_fin(now, id, dss.is_none() && segment.options.mptcp.is_empty());
-            }
-            match result {
-                Ok(()) => {
-                    self.decide_ack(now, id);
-                    self.take_acknowledgement(now, id, segment, &changes);
-                }
+            match self.receive(now, id, segment, dss, &mut changes) {
+                Ok(()) => self.take_acknowledgement(now, id, segment, &changes),
                 Err(error) => self.refuse_data(now, id, error),
             }
         }
         self.apply_changes(now, id, &changes);
-        self.follow_leaving(now, segment);
+        if self.shared.life.left_at.is_some() {
+            self.refuse_unread(now, segment);
+        }
         if changes.established {
             // The new subflow adds to the send buffer.
-            self.report_writable();
+            self.shared.report_writable(&self.subflows);
         }
-        self.changes = Some(changes);
-        self.host.begin_acknowledgement(id, self.config.scheduler.queues());
+        self.shared.changes = Some(changes);
+        self.shared.host.begin_acknowledgement(id, self.shared.config.scheduler.queues());
         self.schedule(now);
-        self.host.end_acknowledgement();
-        self.record_health(now);
+        self.shared.host.end_acknowledgement();
+        self.shared.news.record_health(now, &mut self.subflows);
         tells
     }
 
-    /// Announces a closed window at once, because there was no memory for an acceptable segment's data; from then on
-    /// the peer probes until there is room. The data may be forged, so the answers count as challenges. Returns whether
-    /// there is an answer.
-    #[cold]
-    fn tell_that_there_is_no_room(&mut self, now: Instant, id: SubflowId) -> bool {
-        let tells = self.challenges.allows(now);
-        if tells && let Some(subflow) = self.subflows.get_mut(id) {
-            self.receiver.close();
-            subflow.tcp.ack_now();
+    /// Passes a segment to the subflow's TCP, and answers what TCP finds wrong with it. Returns whether the peer is told
+    /// that there is no memory.
+    fn pass_to_tcp(
+        &mut self,
+        now: Instant,
+        id: SubflowId,
+        input: Input<'_>,
+        acceptable: u64,
+        changes: &mut Changes,
+    ) -> bool {
+        let (shared, at) = (&mut self.shared, self.subflows.at(id));
+        let own = shared.fill_paths(&at);
+        let subflow = at.subflow;
+        let peers = Peers { paths: &shared.paths, own };
+        subflow.tcp.handle_segment(now, input, acceptable, peers, changes);
+        let segment = input.segment;
+        shared.answer(now, subflow, segment, changes);
+        let tells = changes.no_memory && shared.tell_that_there_is_no_room(now, subflow);
+        if changes.established {
+            shared.subflow_established(now, subflow);
+        }
+        let is_up = subflow.usable() && subflow.health.open();
+        if is_up {
+            shared.raise(now, subflow);
+        }
+        if subflow.health.is_stale() && !changes.una_advanced() {
+            subflow.tcp.probe_again(now);
+        }
+        if changes.verdict == Verdict::Current {
+            // An attacker who has seen old segments can replay them.
+            subflow.heard(now);
+        }
+        if changes.verdict.is_acceptable() && changes.una_advanced() {
+            // Not if an older acknowledgement arrives late.
+            let no_data_ack = segment.options.dss.is_none_or(|dss| dss.data_ack.is_none());
+            let plain = no_data_ack && segment.options.mptcp.is_empty();
+            subflow.answered_plainly = plain && subflow.tcp.acknowledges_data(segment);
+        }
+        if is_up {
+            self.shared.tell(now, &Event::SubflowUp(id), &self.subflows);
         }
         tells
+    }
+
+    /// Takes the options and the data of an acceptable segment.
+    fn receive(
+        &mut self,
+        now: Instant,
+        id: SubflowId,
+        segment: &Segment,
+        dss: Option<&Dss>,
+        changes: &mut Changes,
+    ) -> Result<(), MappingError> {
+        let mut result = self.take_options(now, id, segment, dss, changes.verdict == Verdict::Current);
+        let (shared, mut at) = (&mut self.shared, self.subflows.at(id));
+        if result.is_ok() {
+            result = shared.take_arrivals(now, &mut at, changes);
+        }
+        if result.is_ok() && changes.fin && shared.is_mptcp() {
+            result = shared.take_plain_fin(now, &mut at, dss.is_none() && segment.options.mptcp.is_empty());
+        }
+        if core::mem::take(&mut self.shared.fallback.revived) {
+            self.shared.tell(now, &Event::SubflowUp(id), &self.subflows);
+        }
+        result
     }
 
     /// Announces the window again once there is memory, if the peer was told that there is none.
     #[cold]
     pub(crate) fn tell_of_room(&mut self) {
-        if self.receiver.reopen() {
+        if self.shared.receiver.reopen() {
             self.subflows.established_mut().for_each(|s| s.tcp.ack_now());
         }
     }
@@ -183,13 +168,14 @@ impl Connection {
         dss: Option<&Dss>,
         current: bool,
     ) -> Result<(), MappingError> {
-        if !self.is_mptcp() {
+        let Some(keys) = self.shared.mode.keys() else {
             let fin = segment.flags.contains(Flags::FIN);
-            return dss.map_or(Ok(()), |dss| self.check_signal_of_plain(dss, fin));
-        }
+            return dss.map_or(Ok(()), |dss| self.shared.check_signal_of_plain(dss, fin));
+        };
+        let mut at = self.subflows.at(id);
         match dss {
-            Some(dss) => self.take_data_signal(now, id, dss, segment.sequence_len() == 0)?,
-            None => self.miss_data_signal(id, segment)?,
+            Some(dss) => self.shared.take_data_signal(now, &mut at, &keys, dss, segment.sequence_len() == 0)?,
+            None => self.shared.miss_data_signal(at.subflow, segment)?,
         }
         //= RFC 8684 §3.4.1: "As with all MPTCP signals, the receiver MUST undertake standard TCP validity checks, e.g.,
         //= per [RFC5961], before acting upon it"
@@ -208,19 +194,120 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes the DSS option. `empty`: the segment has neither data nor a FIN.
-    fn take_data_signal(&mut self, now: Instant, id: SubflowId, dss: &Dss, empty: bool) -> Result<(), MappingError> {
-        self.confirm();
-        if let Some(subflow) = self.subflows.get_mut(id) {
-            subflow.data_signal_seen = true;
+    #[cold]
+    fn take_signal(&mut self, now: Instant, subflow: SubflowId, option: &MptcpOption) -> Result<(), MappingError> {
+        match *option {
+            MptcpOption::AddAddress { id, address, port, hmac } => {
+                self.shared.take_address(now, id, address, port, hmac)
+            }
+            MptcpOption::RemoveAddress { ids } if self.shared.config.accept_removals => {
+                self.shared.take_removal(now, ids.as_slice(), &mut self.subflows)
+            }
+            MptcpOption::Priority { backup } if self.shared.config.accept_priorities => {
+                self.subflows.at(subflow).subflow.backup = backup;
+            }
+            MptcpOption::FastClose { receiver } => self.shared.take_fast_close(now, receiver, &mut self.subflows),
+            MptcpOption::Fail { .. } => self.take_fail(now, subflow)?,
+            _ => {}
         }
+        Ok(())
+    }
+
+    /// Resets a subflow because of a violation and tells the peer the reason.
+    //= RFC 8684 §3.6: "In order to let the receiving host know why a subflow is being closed or rejected, the TCP RST packet MAY
+    //= include the MP_TCPRST option"
+    //= tests: mp_join::a_wrong_hmac_is_refused, checksums::one_that_is_there_or_missing_against_the_negotiation_is_a_reset
+    #[cold]
+    pub(super) fn refuse_subflow(&mut self, now: Instant, id: SubflowId, reason: ResetReason) {
+        self.reset_subflow(now, id, &[MptcpOption::Reset { transient: false, reason }]);
+    }
+
+    /// Resets a subflow; the reset carries `options`.
+    #[cold]
+    pub(super) fn reset_subflow(&mut self, now: Instant, id: SubflowId, options: &[MptcpOption]) {
+        let subflow = self.subflows.at(id).subflow;
+        let mut reset = subflow.tcp.reset_segment(now);
+        reset.options.mptcp.extend_from_slice(options);
+        subflow.tcp.abort();
+        self.shared.control.push_back(reset);
+        self.lose_subflow(now, id);
+        self.fail_if_alone(now, ConnectionError::Reset);
+    }
+}
+
+impl Shared {
+    /// Fills `paths` for the congestion controller: with all subflows if it is coupled, otherwise with this one alone.
+    /// Returns the index of this one in it.
+    pub(super) fn fill_paths(&mut self, at: &Split<'_>) -> usize {
+        self.paths.clear();
+        if !self.config.congestion.coupled() {
+            self.paths.reserve_exact(1);
+            self.paths.push(at.subflow.tcp.path_state());
+            return 0;
+        }
+        let mut own = 0;
+        for subflow in at.all() {
+            if subflow.id == at.subflow.id {
+                own = self.paths.len();
+            } else if !subflow.usable() {
+                continue;
+            }
+            self.paths.push(subflow.tcp.path_state());
+        }
+        own
+    }
+
+    /// Answers a segment that TCP has not accepted.
+    #[inline]
+    fn answer(&mut self, now: Instant, subflow: &mut Subflow, segment: &Segment, changes: &Changes) {
+        if changes.ended == Some(Ended::Reset) {
+            self.note_reset(subflow, segment);
+        }
+        if changes.verdict == Verdict::Refused {
+            self.refuse_segment(segment);
+        }
+        if changes.verdict == Verdict::Crossing && self.challenges.allows(now) {
+            self.control.extend(subflow.tcp.crossing_answer(now, self.receiver.window.of_syn()));
+        }
+        //= RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should be sent in reply (unless the RST bit
+        //= is set"
+        //= tests: blind_attacks::an_old_empty_segment_is_answered_ten_times_in_five_seconds
+        if (changes.verdict == Verdict::Challenged || changes.outdated) && self.challenges.allows(now) {
+            subflow.tcp.ack_now();
+        }
+    }
+
+    /// Announces a closed window at once, because there was no memory for an acceptable segment's data; from then on
+    /// the peer probes until there is room. The data may be forged, so the answers count as challenges. Returns whether
+    /// there is an answer.
+    #[cold]
+    fn tell_that_there_is_no_room(&mut self, now: Instant, subflow: &mut Subflow) -> bool {
+        let tells = self.challenges.allows(now);
+        if tells {
+            self.receiver.close();
+            subflow.tcp.ack_now();
+        }
+        tells
+    }
+
+    /// Takes the DSS option. `empty`: the segment has neither data nor a FIN.
+    fn take_data_signal(
+        &mut self,
+        now: Instant,
+        at: &mut Split<'_>,
+        keys: &Keys,
+        dss: &Dss,
+        empty: bool,
+    ) -> Result<(), MappingError> {
+        self.confirm();
+        at.subflow.data_signal_seen = true;
         let Some(mapping) = dss.mapping else { return Ok(()) };
         if mapping.len == 0 && !dss.data_fin {
             if empty {
                 // The option maps nothing. An infinite mapping comes with the data that it is for, as in the kernel.
                 return Ok(());
             }
-            return self.take_infinite_mapping(now, id, mapping);
+            return self.take_infinite_mapping(now, at, keys, mapping);
         }
         //= RFC 8684 §3.3: "If a checksum is present but its use had not been negotiated in the MP_CAPABLE handshake,
         //= the receiver MUST close the subflow with a RST, as it is not behaving as negotiated"
@@ -235,38 +322,22 @@ impl Connection {
             return Err(MappingError::Reset(ResetReason::MptcpError));
         }
         if dss.data_fin && (mapping.len == 1 || !self.checksum) {
-            self.verify_data_fin(mapping)?;
-            self.take_data_fin(id, mapping);
+            self.verify_data_fin(keys, mapping)?;
+            self.take_data_fin(at.subflow, keys, mapping);
         }
-        let waits = self.subflows.get_mut(id).is_some_and(|s| s.mappings.has_waiting());
-        if waits {
+        if at.subflow.mappings.has_waiting() {
             let before = self.receiver.next();
-            let result = self.learn_late(now, id, mapping, dss.data_fin);
-            self.note_data_fin(id);
+            // Data that arrived earlier may wait for a mapping on a segment without new data.
+            let (mappings, option) = (&mut at.subflow.mappings, (mapping, dss.data_fin));
+            let result = self.receiver.learn_late(now, keys, self.checksum, mappings, option);
+            self.note_data_fin(at.subflow);
             result?;
             self.report_data(before);
         }
         Ok(())
     }
 
-    #[cold]
-    fn take_signal(&mut self, now: Instant, subflow: SubflowId, option: &MptcpOption) -> Result<(), MappingError> {
-        match *option {
-            MptcpOption::AddAddress { id, address, port, hmac } => self.take_address(now, id, address, port, hmac),
-            MptcpOption::RemoveAddress { ids } if self.config.accept_removals => self.take_removal(now, ids.as_slice()),
-            MptcpOption::Priority { backup } if self.config.accept_priorities => {
-                if let Some(subflow) = self.subflows.get_mut(subflow) {
-                    subflow.backup = backup;
-                }
-            }
-            MptcpOption::FastClose { receiver } => self.take_fast_close(now, receiver),
-            MptcpOption::Fail { .. } => self.take_fail(now, subflow)?,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn take_arrivals(&mut self, now: Instant, id: SubflowId, changes: &mut Changes) -> Result<(), MappingError> {
+    fn take_arrivals(&mut self, now: Instant, at: &mut Split<'_>, changes: &mut Changes) -> Result<(), MappingError> {
         if changes.arrived.is_empty() {
             return Ok(());
         }
@@ -274,7 +345,7 @@ impl Connection {
         let mut first = 0;
         let mut result = Ok(());
         for arrival in &mut changes.arrived {
-            let taken = self.take_arrival(now, id, arrival);
+            let taken = self.take_arrival(now, at, arrival);
             match taken {
                 Ok(new) => first += new,
                 Err(error) => {
@@ -282,28 +353,27 @@ impl Connection {
                     if let MappingError::Reset(_) = error {
                         break;
                     }
-                    self.distrust(id);
+                    // Nothing more of the subflow is delivered until it is plain TCP.
+                    at.subflow.mappings.failed = true;
                 }
             }
         }
-        if let Some(subflow) = self.subflows.get_mut(id) {
-            subflow.first_bytes += first;
-            if self.receiver.next().since(before) > first {
-                subflow.tcp.fills_hole_of_stream();
-                // At the end of this instant, because a reader may enlarge the window until then.
-                self.acknowledge_sooner(now, id, Some(now));
-            }
+        at.subflow.first_bytes += first;
+        if self.receiver.next().since(before) > first {
+            at.subflow.tcp.fills_hole_of_stream();
+            // At the end of this instant, because a reader may enlarge the window until then.
+            self.acknowledge_sooner(now, at, Some(now));
         }
         if first > 0 {
-            let next = self.receiver.next();
-            self.news.record(now, Kinds::SEGMENTS, || Happening::Received { subflow: id, new_bytes: first, next });
+            let (subflow, next) = (at.subflow.id, self.receiver.next());
+            self.news.record(now, Kinds::SEGMENTS, || Happening::Received { subflow, new_bytes: first, next });
         }
         self.report_data(before);
         result
     }
 
     /// Takes the data of a segment. Returns the number of new bytes.
-    fn take_arrival(&mut self, now: Instant, id: SubflowId, arrival: &mut Arrival) -> Result<u64, MappingError> {
+    fn take_arrival(&mut self, now: Instant, at: &mut Split<'_>, arrival: &mut Arrival) -> Result<u64, MappingError> {
         let Some(keys) = self.mode.keys() else {
             if let Some(mapping) = arrival.mapping {
                 // The data was held back, before the fallback, for missing data in front of it.
@@ -312,37 +382,64 @@ impl Connection {
             return self.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload));
         };
         if let Some(mapping) = &arrival.mapping {
-            self.note_length_of(mapping.dsn);
+            self.note_length_of(at, mapping.dsn);
         }
-        let Some(subflow) = self.subflows.get(id) else { return Ok(0) };
-        match self.receiver.place(&keys, self.checksum, &subflow.mappings, arrival) {
-            Some(at) => Ok(self.insert_data(at, core::mem::take(&mut arrival.payload))),
-            None => self.take_mapped(now, id, arrival),
+        match self.receiver.place(&keys, self.checksum, &at.subflow.mappings, arrival) {
+            Some(place) => Ok(self.insert_data(place, core::mem::take(&mut arrival.payload))),
+            None => self.take_mapped(now, at, &keys, arrival),
         }
     }
 
     /// Takes data whose mapping does not cover exactly its segment. Returns the number of new bytes.
     #[inline(never)]
-    fn take_mapped(&mut self, now: Instant, id: SubflowId, arrival: &mut Arrival) -> Result<u64, MappingError> {
-        let Some(keys) = self.mode.keys() else { return Ok(0) };
-        let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
-        self.receiver.learn(&keys, &mut subflow.mappings, arrival);
-        let unmapped = !subflow.mappings.failed && !subflow.mappings.covers(arrival.ssn);
-        if unmapped && self.may_fall_back(id, arrival.ssn) {
-            self.fall_back(now, id)?;
+    fn take_mapped(
+        &mut self,
+        now: Instant,
+        at: &mut Split<'_>,
+        keys: &Keys,
+        arrival: &mut Arrival,
+    ) -> Result<u64, MappingError> {
+        let mappings = &mut at.subflow.mappings;
+        self.receiver.learn(keys, mappings, arrival);
+        let unmapped = !mappings.failed && !mappings.covers(arrival.ssn);
+        if unmapped && self.may_fall_back(at, arrival.ssn) {
+            self.fall_back(now, at)?;
             return self.insert_plain(arrival.ssn, core::mem::take(&mut arrival.payload));
         }
-        let Some(subflow) = self.subflows.get_mut(id) else { return Ok(0) };
-        let mappings = &mut subflow.mappings;
-        let result = self.receiver.take_mapped(now, &keys, self.checksum, mappings, arrival);
-        self.note_data_fin(id);
+        let result = self.receiver.take_mapped(now, keys, self.checksum, &mut at.subflow.mappings, arrival);
+        self.note_data_fin(at.subflow);
         result
     }
 
-    /// Takes a mapping on a segment without new data. Data that arrived earlier may wait for it.
-    fn learn_late(&mut self, now: Instant, id: SubflowId, option: Mapping, fin: bool) -> Result<u64, MappingError> {
-        let (Some(keys), Some(subflow)) = (self.mode.keys(), self.subflows.get_mut(id)) else { return Ok(0) };
-        self.receiver.learn_late(now, &keys, self.checksum, &mut subflow.mappings, (option, fin))
+    /// Acknowledges at once if a DATA_FIN that came with data was taken.
+    fn note_data_fin(&mut self, subflow: &mut Subflow) {
+        if subflow.mappings.take_data_fin() {
+            subflow.tcp.ack_now();
+            self.report_end();
+        }
+    }
+
+    /// Reports data beyond `before` to the application.
+    pub(super) fn report_data(&mut self, before: DataSeq) {
+        // One event reports all data that has come since: the application may not have polled yet, and a peer may send
+        // segments of one byte.
+        if self.receiver.next() > before && self.news.events.back() != Some(&ConnectionEvent::Readable) {
+            self.news.events.push_back(ConnectionEvent::Readable);
+        }
+        self.report_end();
+    }
+
+    /// Notes a reset by the peer. If its reason is not transient, this pair of addresses is not tried again.
+    //= RFC 8684 §3.6: "The host MAY use this information to decide, for example, whether it tries to re-establish the subflow
+    //= immediately, later, or never"
+    //= tests: resets::a_path_that_was_closed_for_good_is_not_joined_again
+    //= RFC 8684 §3.6: "the recipient of this segment MAY try to re-establish a subflow for this connection over the failed path"
+    //= tests: resets::a_path_that_was_closed_for_good_is_not_joined_again
+    #[cold]
+    fn note_reset(&mut self, subflow: &Subflow, reset: &Segment) {
+        if reset.options.mptcp.iter().any(|o| matches!(o, MptcpOption::Reset { transient: false, .. })) {
+            self.joins.close_path(subflow.tcp.local.ip(), subflow.tcp.remote);
+        }
     }
 
     /// Takes data of plain TCP, which must continue where the stream ends so far. Any other data, such as data that
@@ -362,75 +459,11 @@ impl Connection {
         self.receiver.insert(at, payload, mptcp)
     }
 
-    /// Acknowledges at once if a DATA_FIN that came with data was taken.
-    fn note_data_fin(&mut self, id: SubflowId) {
-        if let Some(subflow) = self.subflows.get_mut(id)
-            && subflow.mappings.take_data_fin()
-        {
-            subflow.tcp.ack_now();
-            self.report_end();
-        }
-    }
-
-    /// Reports data beyond `before` to the application.
-    pub(super) fn report_data(&mut self, before: DataSeq) {
-        // One event reports all data that has come since: the application may not have polled yet, and a peer may send
-        // segments of one byte.
-        if self.receiver.next() > before && self.news.events.back() != Some(&ConnectionEvent::Readable) {
-            self.news.events.push_back(ConnectionEvent::Readable);
-        }
-        self.report_end();
-    }
-
-    /// Opens the subflow's window for the arrived data, and decides when it is acknowledged.
-    fn decide_ack(&mut self, now: Instant, id: SubflowId) {
-        let mptcp = self.is_mptcp();
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        self.receiver.decide_ack(now, &mut subflow.tcp, &mut subflow.window, mptcp);
-    }
-
     /// Answers a segment of a subflow that is over with a reset (RFC 9293 §3.10.7.1), because the peer does not know.
     #[cold]
     pub(super) fn refuse_segment(&mut self, segment: &Segment) {
         if !segment.flags.contains(Flags::RST) {
             self.control.push_back(segment.resetting_answer());
-        }
-    }
-
-    /// Resets a subflow because of a violation and tells the peer the reason.
-    //= RFC 8684 §3.6: "In order to let the receiving host know why a subflow is being closed or rejected, the TCP RST packet MAY
-    //= include the MP_TCPRST option"
-    //= tests: mp_join::a_wrong_hmac_is_refused, checksums::one_that_is_there_or_missing_against_the_negotiation_is_a_reset
-    #[cold]
-    pub(super) fn refuse_subflow(&mut self, now: Instant, id: SubflowId, reason: ResetReason) {
-        self.reset_subflow(now, id, &[MptcpOption::Reset { transient: false, reason }]);
-    }
-
-    /// Resets a subflow; the reset carries `options`.
-    #[cold]
-    pub(super) fn reset_subflow(&mut self, now: Instant, id: SubflowId, options: &[MptcpOption]) {
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        let mut reset = subflow.tcp.reset_segment(now);
-        reset.options.mptcp.extend_from_slice(options);
-        subflow.tcp.abort();
-        self.control.push_back(reset);
-        self.lose_subflow(now, id);
-        self.fail_if_alone(now, ConnectionError::Reset);
-    }
-
-    /// Notes a reset by the peer. If its reason is not transient, this pair of addresses is not tried again.
-    //= RFC 8684 §3.6: "The host MAY use this information to decide, for example, whether it tries to re-establish the subflow
-    //= immediately, later, or never"
-    //= tests: resets::a_path_that_was_closed_for_good_is_not_joined_again
-    //= RFC 8684 §3.6: "the recipient of this segment MAY try to re-establish a subflow for this connection over the failed path"
-    //= tests: resets::a_path_that_was_closed_for_good_is_not_joined_again
-    #[cold]
-    fn note_reset(&mut self, id: SubflowId, reset: &Segment) {
-        let for_good = |o: &MptcpOption| matches!(o, MptcpOption::Reset { transient: false, .. });
-        if let Some(subflow) = self.subflows.get(id)
-            && reset.options.mptcp.iter().any(for_good)
-        {
-            self.joins.close_path(subflow.tcp.local.ip(), subflow.tcp.remote);
         }
     }
 

@@ -6,14 +6,14 @@
 //! that proves to come from the peer takes the name of one that has not proved it.
 
 use super::handshake::{HandshakeStep, REFUSED, join};
-use super::{Connection, Role};
+use super::{Connection, Role, Shared};
 use crate::keys::Keys;
 use crate::paths::health::PROBE_INTERVAL;
 use crate::paths::joins::{NewSubflow, wanted};
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::LATE_JOIN;
 use crate::seq::SubflowId;
-use crate::tcp::{Outgoing, State, Tcp};
+use crate::tcp::{Outgoing, Tcp, TcpState};
 use core::net::{IpAddr, SocketAddr};
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::{MpJoin, MptcpOption, ResetReason};
@@ -22,51 +22,42 @@ use pathweave_wire::{Flags, Segment, crypto};
 impl Connection {
     /// Whether [`Connection::wanted_joins`] may return any.
     pub(crate) fn wants_joins(&self) -> bool {
-        self.joins.is_requested()
+        self.shared.joins.is_requested()
     }
 
     /// The joins that the path manager wants now, as local and remote addresses.
     pub(crate) fn wanted_joins(&mut self) -> Vec<(SocketAddr, SocketAddr)> {
-        let (true, Role::Client, Some(keys)) = (self.joins.is_requested(), self.role, self.mode.keys()) else {
+        let (true, Role::Client, Some(keys)) =
+            (self.shared.joins.is_requested(), self.shared.role, self.shared.mode.keys())
+        else {
             return Vec::new();
         };
-        self.joins.answered();
+        self.shared.joins.answered();
         // A further subflow is useless after both directions have ended.
-        let ended = matches!(self.life.data_fin, super::DataFin::Sent { .. } | super::DataFin::Acked)
-            && self.receiver.complete();
+        let ended = matches!(self.shared.life.data_fin, super::DataFin::Sent { .. } | super::DataFin::Acked)
+            && self.shared.receiver.complete();
         //= RFC 8684 §3.1: "new subflows MUST NOT be established (using the process documented in Section 3.2) until a
         //= DSS option has been successfully received across the path"
         //= tests: mp_join::four_segments_join_a_subflow
-        if self.is_unconfirmed() || self.life.error().is_some() || ended || self.closes_to_joins() {
+        if self.shared.is_unconfirmed() || self.shared.life.error().is_some() || ended || self.shared.closes_to_joins()
+        {
             return Vec::new();
         }
-        if self.config.single_path && self.subflows.iter().any(Subflow::is_alive) {
+        if self.shared.config.single_path && self.subflows.iter().any(Subflow::is_alive) {
             return Vec::new();
         }
         //= RFC 8684 §3.1: "the receiver MUST NOT try to open any additional subflows toward this address and port"
         //= tests: mp_join::a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried
-        let closed_initial = keys.no_join_to_initial || self.addresses.initial_is_removed();
-        let config = &self.config;
+        let closed_initial = keys.no_join_to_initial || self.shared.addresses.initial_is_removed();
+        let config = &self.shared.config;
         wanted(
-            &self.joins,
+            &self.shared.joins,
             config.path_manager,
-            &self.addresses,
+            &self.shared.addresses,
             &self.subflows,
             closed_initial,
             config.join_initial_address,
         )
-    }
-
-    /// Whether further joins are refused: with failure detection `linux`, once a direction is closed, even if data is
-    /// still to be sent.
-    pub(super) fn closes_to_joins(&self) -> bool {
-        !self.fast_detection() && (self.life.data_fin != super::DataFin::NotRequested || self.receiver.complete())
-    }
-
-    /// Whether the peer has answered on this path, as it has on that of the first subflow.
-    pub(super) fn is_path_of_peer(&self, local: IpAddr, remote: SocketAddr) -> bool {
-        let first = (self.addresses.initial_local().ip(), self.remote_address());
-        (local, remote) == first || self.joins.has_answered(local, remote)
     }
 
     /// Starts a further subflow; returns its name if there is room for one.
@@ -76,29 +67,29 @@ impl Connection {
         addresses: (SocketAddr, SocketAddr),
         new: NewSubflow,
     ) -> Option<SubflowId> {
-        let id = self.subflows.free_name(self.config.max_subflows)?;
+        let id = self.subflows.free_name(self.shared.config.max_subflows)?;
         let (local, remote) = (addresses.0.ip(), addresses.1);
-        let proved = !self.addresses.is_unproved(remote);
-        if !self.is_path_of_peer(local, remote) && !self.joins.may_ask(now, local, remote, proved) {
+        let proved = !self.shared.addresses.is_unproved(remote);
+        if !self.shared.is_path_of_peer(local, remote) && !self.shared.joins.may_ask(now, local, remote, proved) {
             return None;
         }
-        let controller = self.config.congestion.build().ok()?;
+        let controller = self.shared.config.congestion.build().ok()?;
         let mut tcp = Tcp::connect(
-            self.tcp_config(&new),
-            self.config.host,
+            self.shared.tcp_config(&new),
+            self.shared.config.host,
             controller,
             addresses,
             new.origin,
-            self.receiver.window.largest(),
+            self.shared.receiver.window.largest(),
         );
-        if self.sender.fixed_buffer {
+        if self.shared.sender.fixed_buffer {
             tcp.fix_send_buffer();
         }
-        let meta = self.addresses.meta_of(addresses.0.ip());
+        let meta = self.shared.addresses.meta_of(addresses.0.ip());
         let pending = Join::Pending { local_nonce: new.nonce, remote_nonce: 0 };
         let mut subflow = Subflow::new(id, tcp, pending, meta);
-        subflow.local_id = self.addresses.id_of(addresses.0.ip());
-        if self.fast_detection() {
+        subflow.local_id = self.shared.addresses.id_of(addresses.0.ip());
+        if self.shared.fast_detection() {
             // Frequent probes find the path soon after it begins to work.
             subflow.tcp.probe_at_least_every(Some(PROBE_INTERVAL));
         }
@@ -126,73 +117,65 @@ impl Connection {
         //= RFC 8684 §3.1: "the sender of this option will not accept additional MPTCP subflows to the source address
         //= and port"
         //= tests: mp_join::a_join_of_the_initial_address_despite_the_c_flag_is_refused_and_none_is_tried, mp_join::a_join_to_a_port_that_was_not_announced_is_refused
-        let protected = self.config.protect_initial_address && syn.dst == self.addresses.initial_local();
+        let protected = self.shared.config.protect_initial_address && syn.dst == self.shared.addresses.initial_local();
         let taken = self.subflows.iter().filter(|s| !s.has_ended() && !s.is_unproved()).count();
-        let limit = usize::from(self.config.max_subflows).min(SubflowId::MAX_SUBFLOWS);
+        let limit = usize::from(self.shared.config.max_subflows).min(SubflowId::MAX_SUBFLOWS);
         //= RFC 8684 §3.2: "If the token received at Host B is unknown or local policy prohibits the acceptance of the new subflow,
         //= the recipient MUST respond with a TCP RST for the subflow"
         //= tests: mp_join::an_unknown_token_is_refused, mp_join::a_join_over_the_limit_is_refused, mp_join::a_join_to_a_port_that_was_not_announced_is_refused
-        if protected || !self.addresses.takes_joins(&syn.dst) {
+        if protected || !self.shared.addresses.takes_joins(&syn.dst) {
             return Err(refused(ResetReason::Prohibited, false));
         }
         if taken >= limit {
             // Another subflow may end, so a later join can succeed.
             return Err(refused(ResetReason::Prohibited, true));
         }
-        let controller = self.config.congestion.build().map_err(|_| refused(ResetReason::LackOfResources, true))?;
+        let controller =
+            self.shared.config.congestion.build().map_err(|_| refused(ResetReason::LackOfResources, true))?;
         let mut tcp = Tcp::accept(
             now,
-            self.tcp_config(&new),
-            self.config.host,
+            self.shared.tcp_config(&new),
+            self.shared.config.host,
             controller,
             syn,
             new.origin,
-            self.receiver.window.largest(),
+            self.shared.receiver.window.largest(),
         );
-        if self.sender.fixed_buffer {
+        if self.shared.sender.fixed_buffer {
             tcp.fix_send_buffer();
         }
         let pending = Join::Pending { local_nonce: new.nonce, remote_nonce: nonce };
-        let id = self.subflows.free_name(self.config.max_subflows);
-        let mut subflow = Subflow::new(id.unwrap_or(LATE_JOIN), tcp, pending, self.addresses.meta_of(syn.dst.ip()));
+        let id = self.subflows.free_name(self.shared.config.max_subflows);
+        let mut subflow =
+            Subflow::new(id.unwrap_or(LATE_JOIN), tcp, pending, self.shared.addresses.meta_of(syn.dst.ip()));
         subflow.backup |= backup;
-        subflow.local_id = self.addresses.id_of(syn.dst.ip());
+        subflow.local_id = self.shared.addresses.id_of(syn.dst.ip());
         subflow.remote_id = address_id;
         if let Some(id) = id {
             self.subflows.insert(subflow);
             return Ok(id);
         }
-        self.answer_late_join(now, &mut subflow);
+        self.shared.answer_late_join(now, &mut subflow);
         self.subflows.add_late_join(subflow);
         Ok(LATE_JOIN)
-    }
-
-    fn answer_late_join(&mut self, now: Instant, subflow: &mut Subflow) {
-        let mut answer = Segment::default();
-        subflow.tcp.header(now, &Outgoing::Syn, self.receiver.window.first(), &mut answer);
-        self.syn_options(subflow, &mut answer);
-        subflow.tcp.finish(&mut answer);
-        // Once it has a name, the subflow has no other SYN/ACK to send, and the round trip of this one is unknown.
-        subflow.tcp.has_answered();
-        self.control.push_back(answer);
     }
 
     /// Takes a segment for a join that waits for a name. Returns the name if the HMAC is right.
     pub(crate) fn take_late_join(&mut self, now: Instant, segment: &Segment) -> Option<SubflowId> {
         if self.is_plain() {
             // All joins were forgotten when the connection fell back.
-            self.refuse_segment(segment);
+            self.shared.refuse_segment(segment);
             return None;
         }
         let mut subflow = self.subflows.take_late_join(&segment.dst, &segment.src)?;
         if segment.flags.contains(Flags::SYN) {
             // The SYN/ACK was lost.
-            self.answer_late_join(now, &mut subflow);
+            self.shared.answer_late_join(now, &mut subflow);
             self.subflows.add_late_join(subflow);
             return None;
         }
-        let plausible = subflow.tcp.is_plausible(segment, self.receiver.window.promised());
-        let proof = (subflow.join, self.mode.keys(), join(segment));
+        let plausible = subflow.tcp.is_plausible(segment, self.shared.receiver.window.promised());
+        let proof = (subflow.join, self.shared.mode.keys(), join(segment));
         let (Join::Pending { local_nonce, remote_nonce }, Some(keys), Some(MpJoin::Ack { hmac })) = proof else {
             // A sender that did not see our answer cannot end the join.
             if !(segment.flags.contains(Flags::RST) && subflow.tcp.is_next(segment)) {
@@ -211,19 +194,43 @@ impl Connection {
         if self.error().is_some() || !is_proved(&keys, local_nonce, remote_nonce, hmac) {
             let mut reset = segment.resetting_answer();
             reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::MptcpError });
-            self.control.push_back(reset);
+            self.shared.control.push_back(reset);
             return None;
         }
         let unproved = self.subflows.iter().find(|s| s.is_unproved()).map(|s| s.id);
-        let Some(id) = self.subflows.free_name(self.config.max_subflows).or(unproved) else {
+        let Some(id) = self.subflows.free_name(self.shared.config.max_subflows).or(unproved) else {
             let mut reset = segment.resetting_answer();
             reset.options.mptcp.push(MptcpOption::Reset { transient: true, reason: ResetReason::Prohibited });
-            self.control.push_back(reset);
+            self.shared.control.push_back(reset);
             return None;
         };
         subflow.id = id;
         self.subflows.insert(subflow);
         Some(id)
+    }
+}
+
+impl Shared {
+    /// Whether further joins are refused: with failure detection `linux`, once a direction is closed, even if data is
+    /// still to be sent.
+    pub(super) fn closes_to_joins(&self) -> bool {
+        !self.fast_detection() && (self.life.data_fin != super::DataFin::NotRequested || self.receiver.complete())
+    }
+
+    /// Whether the peer has answered on this path, as it has on that of the first subflow.
+    pub(super) fn is_path_of_peer(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        let first = (self.addresses.initial_local().ip(), self.remote_address());
+        (local, remote) == first || self.joins.has_answered(local, remote)
+    }
+
+    fn answer_late_join(&mut self, now: Instant, subflow: &mut Subflow) {
+        let mut answer = Segment::default();
+        subflow.tcp.header(now, &Outgoing::Syn, self.receiver.window.first(), &mut answer);
+        self.syn_options(subflow, &mut answer);
+        subflow.tcp.finish(&mut answer);
+        // Once it has a name, the subflow has no other SYN/ACK to send, and the round trip of this one is unknown.
+        subflow.tcp.has_answered();
+        self.control.push_back(answer);
     }
 }
 
@@ -233,14 +240,15 @@ pub(super) fn is_proved(keys: &Keys, local_nonce: u32, remote_nonce: u32, hmac: 
     crypto::constant_time_eq(&crypto::join_hmac_160(&expected), hmac)
 }
 
-impl Connection {
+impl Shared {
     /// Takes the handshake options of a segment of a further subflow.
-    pub(super) fn take_join_options(&mut self, id: SubflowId, segment: &Segment) -> HandshakeStep {
-        let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
+    pub(super) fn take_join_options(&mut self, subflow: &mut Subflow, segment: &Segment) -> HandshakeStep {
         match (subflow.join, subflow.tcp.state()) {
-            (Join::Pending { local_nonce, .. }, State::SynSent) => self.take_join_answer(id, segment, local_nonce),
-            (Join::Pending { local_nonce, remote_nonce }, State::SynReceived) => {
-                self.take_third_ack(id, segment, local_nonce, remote_nonce)
+            (Join::Pending { local_nonce, .. }, TcpState::SynSent) => {
+                self.take_join_answer(subflow, segment, local_nonce)
+            }
+            (Join::Pending { local_nonce, remote_nonce }, TcpState::SynReceived) => {
+                self.take_third_ack(subflow, segment, local_nonce, remote_nonce)
             }
             (Join::AwaitFourthAck { .. }, _) => {
                 if !segment.flags.intersects(Flags::SYN | Flags::RST) && segment.flags.contains(Flags::ACK) {
@@ -262,7 +270,7 @@ impl Connection {
     }
 
     /// On the client: takes the SYN/ACK.
-    fn take_join_answer(&mut self, id: SubflowId, segment: &Segment, local_nonce: u32) -> HandshakeStep {
+    fn take_join_answer(&mut self, subflow: &mut Subflow, segment: &Segment, local_nonce: u32) -> HandshakeStep {
         if !segment.flags.contains(Flags::SYN | Flags::ACK) {
             return HandshakeStep::GoOn;
         }
@@ -286,7 +294,6 @@ impl Connection {
         if self.closes_to_joins() {
             return HandshakeStep::Reset(ResetReason::MptcpError);
         }
-        let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
         subflow.remote_id = address_id;
         subflow.backup |= backup;
         self.addresses.prove(subflow.tcp.remote);
@@ -299,7 +306,7 @@ impl Connection {
     /// On the server: takes the third ACK.
     fn take_third_ack(
         &mut self,
-        id: SubflowId,
+        subflow: &mut Subflow,
         segment: &Segment,
         local_nonce: u32,
         remote_nonce: u32,
@@ -314,7 +321,6 @@ impl Connection {
         if self.closes_to_joins() {
             return HandshakeStep::Reset(ResetReason::MptcpError);
         }
-        let Some(subflow) = self.subflows.get_mut(id) else { return REFUSED };
         subflow.join = Join::Done { carried: false };
         // The fourth ACK lets the client send data.
         subflow.tcp.ack_now();

@@ -1,9 +1,10 @@
 //! One Multipath TCP connection, or one plain TCP connection.
 //!
-//! The rooms of a connection, the `Sender`, the `Receiver`, the `SubflowTable` and the `AddressBook`, own their state
+//! The rooms of a connection, the `Sender`, the `StreamReceiver`, the `SubflowTable` and the `AddressBook`, own their state
 //! and their rules, and know nothing of the connection. The submodules here hold the rules that need several rooms:
 //!
 //! * `open` and `handshake`: MP_CAPABLE; `joins` and `addresses`: MP_JOIN and further subflows;
+//! * `shared`: the state that all these rules share;
 //! * `input`: a segment arrives; `acknowledgement`: the data that it acknowledges, and the changes on its subflow;
 //!   `timers`: a timer expires;
 //! * `application`: write, read, and how much can be written;
@@ -34,6 +35,7 @@ mod repair;
 mod rest;
 mod schedule;
 mod settings;
+mod shared;
 mod snapshot;
 mod timers;
 
@@ -42,7 +44,7 @@ pub use crate::sender::dispatch::{HeldBy, ScheduleError};
 pub use crate::stream::send_map::SendMap;
 pub use crate::tcp::Counters as SubflowCounters;
 pub use crate::tcp::PacketTooBigVerdict;
-pub use crate::tcp::{RecoveryState, State as TcpState, TcpInfo};
+pub use crate::tcp::{RecoveryState, TcpInfo, TcpState};
 pub use application::Amount;
 pub use errors::{ConnectionError, ReadError, UnknownConnection, WriteError};
 pub(crate) use handshake::{echoed_keys, is_lone_data_fin, join, names_capable, offer};
@@ -52,29 +54,15 @@ pub use settings::SettingError;
 pub use snapshot::Progress;
 pub use snapshot::{ConnectionSnapshot, ReceivingState, SendingState, SendingTime};
 
-use crate::config::{ConnectionConfig, FailureDetection};
-use crate::congestion::PathState;
-use crate::host::ConnectionHost;
-use crate::paths::addresses::AddressBook;
-use crate::paths::joins::JoinPlan;
+use crate::config::ConnectionConfig;
 use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
-use crate::rate_limiter::RateLimiter;
-use crate::receiver::Receiver;
 use crate::scheduler::{BlockedBy, Event};
-use crate::sender::Sender;
-use crate::seq::SubflowId;
-use crate::tcp::{Changes, TimeWait, Waiting};
-use close::{DataFin, Lifecycle, Phase};
+use crate::tcp::{TimeWait, WaitingMemory};
+use close::{DataFin, LifePhase};
 use core::net::SocketAddr;
-use fallback::Fallback;
-use handshake::Mode;
-use observation::News;
 use pathweave_units::{Duration, Instant};
-use pathweave_wire::Segment;
-use schedule::Scheduling;
-use std::collections::VecDeque;
-use std::sync::Arc;
+use shared::Shared;
 
 /// Which side opened the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +76,7 @@ pub enum Role {
 /// An event that the application must act on. All other events can be observed
 /// ([`Endpoint::observe`](crate::Endpoint::observe)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConnectionEvent {
     /// Data can be written.
     Connected,
@@ -103,6 +92,7 @@ pub enum ConnectionEvent {
 
 /// Counters since the connection began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConnectionCounters {
     /// Segments assigned again after a timeout or because their subflow died.
     pub reinjected_segments: u64,
@@ -133,75 +123,51 @@ impl ConnectionCounters {
     }
 }
 
-/// One connection.
+/// One connection: its subflows, and all else, which they share.
 pub struct Connection {
-    config: Arc<ConnectionConfig>,
-    role: Role,
-    mode: Mode,
-    /// Whether DSS checksums are in use because either side asked for them.
-    checksum: bool,
-    life: Lifecycle,
     subflows: SubflowTable,
-    addresses: AddressBook,
-    joins: JoinPlan,
-    sender: Sender,
-    scheduling: Scheduling,
-    receiver: Receiver,
-    fallback: Fallback,
-    /// State of the host's habits, beyond what the RFCs require.
-    host: ConnectionHost,
-    challenges: RateLimiter,
-    /// Resets, which belong to no subflow's stream.
-    control: VecDeque<Segment>,
-    /// The subflow that is asked first for the next segment.
-    next_output: SubflowId,
-    news: News,
-    counters: ConnectionCounters,
-
-    // Reused, so that no segment needs an allocation.
-    changes: Option<Box<Changes>>,
-    paths: Vec<PathState>,
+    shared: Shared,
 }
 
 impl Connection {
     /// Whether this side opened the connection.
     pub fn role(&self) -> Role {
-        self.role
+        self.shared.role
     }
     /// Whether the handshake of the first subflow is complete.
     pub fn is_connected(&self) -> bool {
-        self.life.is_connected()
+        self.shared.life.is_connected()
     }
     /// Whether Multipath TCP is in use; known after the handshake.
     pub fn is_mptcp(&self) -> bool {
-        self.mode.keys().is_some()
+        self.shared.is_mptcp()
     }
     /// Whether plain TCP is in use, and will be until the end.
     pub(crate) fn is_plain(&self) -> bool {
-        matches!(self.mode, Mode::Plain)
+        self.shared.is_plain()
     }
     /// Our address of the first subflow. Its port is the connection's port.
     pub fn local_address(&self) -> SocketAddr {
-        self.addresses.initial_local()
+        self.shared.addresses.initial_local()
     }
     /// The peer's address of the first subflow.
     pub fn remote_address(&self) -> SocketAddr {
-        self.addresses.remote()[0].address
+        self.shared.remote_address()
     }
     /// Why the connection ended early, if it did.
     pub fn error(&self) -> Option<ConnectionError> {
-        self.life.error()
+        self.shared.life.error()
     }
     /// The settings.
     pub fn config(&self) -> &ConnectionConfig {
-        &self.config
+        &self.shared.config
     }
     /// Whether the connection is over: both directions are closed, or there was an error.
     pub fn is_finished(&self) -> bool {
-        match self.life.phase {
-            Phase::Failed { .. } => true,
-            Phase::Closed => self.subflows.iter().all(|s| s.tcp.is_closed()),
-            Phase::Connecting | Phase::Connected => false,
+        match self.shared.life.phase {
+            LifePhase::Failed { .. } => true,
+            LifePhase::Closed => self.subflows.iter().all(|s| s.tcp.is_closed()),
+            LifePhase::Connecting | LifePhase::Connected => false,
         }
     }
 
@@ -209,21 +175,21 @@ impl Connection {
     /// will never be.
     pub(crate) fn is_released(&self) -> bool {
         let closed = self.subflows.iter().all(|s| s.tcp.is_closed());
-        let over = match self.life.phase {
+        let over = match self.shared.life.phase {
             // Data that arrived in order before a failure can be read until the application closes.
-            Phase::Failed { abandoned, .. } => abandoned || self.receiver.ready_bytes() == 0,
-            Phase::Closed => self.receiver.drained(),
+            LifePhase::Failed { abandoned, .. } => abandoned || self.shared.receiver.ready_bytes() == 0,
+            LifePhase::Closed => self.shared.receiver.drained(),
             // A connection without any subflow may still be joined.
-            Phase::Connecting | Phase::Connected => false,
+            LifePhase::Connecting | LifePhase::Connected => false,
         };
-        closed && over && self.control.is_empty() && self.news.events.is_empty()
+        closed && over && self.shared.control.is_empty() && self.shared.news.events.is_empty()
     }
 
     /// Whether the connection is over and reported, and only waits for old segments (TIME-WAIT).
     pub(crate) fn lingers(&self) -> bool {
-        self.life.phase == Phase::Closed
-            && self.receiver.drained()
-            && self.control.is_empty()
+        self.shared.life.phase == LifePhase::Closed
+            && self.shared.receiver.drained()
+            && self.shared.control.is_empty()
             && !self.has_news()
             && self.subflows.iter().all(Subflow::has_ended)
     }
@@ -237,22 +203,22 @@ impl Connection {
     /// knows. Nothing can be lost any more. [`ConnectionEvent::Closed`] comes later, when each subflow has ended too. A subflow
     /// whose path is dark delays that by `close_timeout` ([`Connection::set_close_timeout`]); then the subflow is reset.
     pub fn has_ended(&self) -> bool {
-        self.is_over()
+        self.shared.is_over()
     }
 
     /// Whether the peer's stream has ended and all of it was read.
     pub fn at_end(&self) -> bool {
-        self.receiver.drained()
+        self.shared.receiver.drained()
     }
 
     /// Recounts the memory that waiting data holds, at most, bytes: data that waits for the reader, or for missing data
     /// in front of it. If that exceeds the connection's limit, only data that fills a hole is accepted from now on.
     #[inline]
     pub(crate) fn count_waiting(&mut self) -> u64 {
-        let packet_memory = self.config.tcp.packet_memory;
+        let packet_memory = self.shared.config.tcp.packet_memory;
         let of_subflows = self.subflows.iter().flat_map(|s| [s.tcp.waiting_memory(), s.mappings.memory(packet_memory)]);
-        let waiting: Waiting = of_subflows.chain([self.receiver.memory()]).sum();
-        self.receiver.limit_memory(waiting);
+        let waiting: WaitingMemory = of_subflows.chain([self.shared.receiver.memory()]).sum();
+        self.shared.receiver.limit_memory(waiting);
         waiting.total()
     }
 
@@ -261,44 +227,37 @@ impl Connection {
     pub(crate) fn takes_only_what_is_missing(&mut self) -> bool {
         let hole = self.waits_for_what_is_missing();
         if hole {
-            self.receiver.take_only_what_is_missing();
+            self.shared.receiver.take_only_what_is_missing();
         }
         hole
     }
 
     /// Whether no data is ready for the reader.
     pub(crate) fn waits_for_what_is_missing(&self) -> bool {
-        self.receiver.ready_bytes() == 0
+        self.shared.receiver.ready_bytes() == 0
     }
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
-        self.news.events.pop_front()
+        self.shared.news.events.pop_front()
     }
 
     /// The table of subflows.
     pub(crate) fn table(&self) -> &SubflowTable {
         &self.subflows
     }
+}
 
-    fn fast_detection(&self) -> bool {
-        self.config.failure_detection == FailureDetection::Fast
-    }
-
+impl Shared {
     /// Passes an event to the scheduler.
-    fn tell(&mut self, now: Instant, event: impl FnOnce(&Connection) -> Event<'static>) {
-        let event = event(self);
-        self.tell_event(now, &event);
-    }
-
-    fn tell_event(&mut self, now: Instant, event: &Event<'_>) {
+    fn tell(&mut self, now: Instant, event: &Event<'_>, subflows: &SubflowTable) {
         if !self.scheduling.scheduler.wants_events() {
             return;
         }
         let mut views = core::mem::take(&mut self.scheduling.views);
-        self.fill_views(&mut views);
+        self.fill_views(&mut views, subflows);
         let mut scheduler = core::mem::replace(&mut self.scheduling.scheduler, Box::new(schedule::NoScheduler));
-        scheduler.on_event(event, &self.view(now, &views));
+        scheduler.on_event(event, &self.view(now, &views, subflows));
         self.scheduling.scheduler = scheduler;
         self.scheduling.views = views;
     }

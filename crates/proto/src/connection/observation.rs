@@ -7,6 +7,7 @@
 
 use super::{Connection, ConnectionError, ConnectionEvent, HeldBy, ScheduleError};
 use crate::congestion::LossKind;
+use crate::paths::table::SubflowTable;
 use crate::scheduler::{BlockedBy, ClippedBy, Decision, Reason, SubflowView, View};
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use crate::subflow_state::PathHealth;
@@ -281,6 +282,30 @@ impl News {
         self.observations.shrink_to_fit();
     }
 
+    /// Records each change of the connection's judgement of a path since the last call.
+    #[inline]
+    pub(super) fn record_health(&mut self, now: Instant, subflows: &mut SubflowTable) {
+        if self.wants(Kinds::CONNECTION) {
+            self.record_changes_of_health(now, subflows);
+        }
+    }
+
+    #[cold]
+    fn record_changes_of_health(&mut self, now: Instant, subflows: &mut SubflowTable) {
+        for subflow in subflows.iter_mut() {
+            let health = subflow.health.shown();
+            let before = core::mem::replace(&mut subflow.shown_health, health);
+            // The start and the end of a subflow have observations of their own.
+            if health != before
+                && !matches!(health, PathHealth::Opening | PathHealth::Down)
+                && before != PathHealth::Opening
+            {
+                let subflow = subflow.id;
+                self.record(now, Kinds::CONNECTION, || Happening::SubflowHealth { subflow, health });
+            }
+        }
+    }
+
     #[cold]
     fn keep(&mut self, at: Instant, kind: Kinds, what: Happening) {
         debug_assert_eq!(what.kind(), kind, "an event is recorded under its own kind");
@@ -291,7 +316,7 @@ impl News {
 impl Connection {
     /// Records these kinds from now on, for [`Connection::poll_observation`].
     pub(crate) fn observe(&mut self, kinds: Kinds) {
-        self.news.kinds = kinds;
+        self.shared.news.kinds = kinds;
         for subflow in self.subflows.iter_mut() {
             subflow.shown_health = subflow.health.shown();
         }
@@ -300,35 +325,11 @@ impl Connection {
     /// Whether there are events or observations to poll.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
-        !self.news.events.is_empty() || !self.news.observations.is_empty()
+        !self.shared.news.events.is_empty() || !self.shared.news.observations.is_empty()
     }
 
     /// The next recorded observation, oldest first.
     pub(crate) fn poll_observation(&mut self) -> Option<Observation> {
-        self.news.observations.pop_front()
-    }
-
-    /// Records each change of the connection's judgement of a path since the last call.
-    #[inline]
-    pub(super) fn record_health(&mut self, now: Instant) {
-        if self.news.wants(Kinds::CONNECTION) {
-            self.record_changes_of_health(now);
-        }
-    }
-
-    #[cold]
-    fn record_changes_of_health(&mut self, now: Instant) {
-        for subflow in self.subflows.iter_mut() {
-            let health = subflow.health.shown();
-            let before = core::mem::replace(&mut subflow.shown_health, health);
-            // The start and the end of a subflow have observations of their own.
-            if health != before
-                && !matches!(health, PathHealth::Opening | PathHealth::Down)
-                && before != PathHealth::Opening
-            {
-                let subflow = subflow.id;
-                self.news.record(now, Kinds::CONNECTION, || Happening::SubflowHealth { subflow, health });
-            }
-        }
+        self.shared.news.observations.pop_front()
     }
 }

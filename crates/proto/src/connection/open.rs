@@ -5,16 +5,16 @@ use super::fallback::Fallback;
 use super::handshake::{Mode, capable};
 use super::observation::News;
 use super::schedule::Scheduling;
-use super::{Connection, ConnectionCounters, Role};
+use super::{Connection, ConnectionCounters, Role, Shared};
 use crate::config::ConnectionConfig;
 use crate::host::ConnectionHost;
 use crate::parameter::ParameterError;
-use crate::paths::addresses::{AddressBook, LocalAddress};
+use crate::paths::addresses::{AddressBook, NumberedAddress};
 use crate::paths::joins::{JoinPlan, NewSubflow};
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::SubflowTable;
 use crate::rate_limiter::RateLimiter;
-use crate::receiver::Receiver;
+use crate::receiver::StreamReceiver;
 use crate::receiver::window::ReceiveWindow;
 use crate::sender::Sender;
 use crate::seq::SubflowId;
@@ -43,13 +43,12 @@ impl Connection {
         let mtu = new.mtu.unwrap_or(config.tcp.mtu);
         let segments = config.tcp.segments(mtu, addresses.initial_local().is_ipv4());
         let window = ReceiveWindow::new(config.receive_buffer, config.mptcp, &config.host, segments);
-        let receiver = Receiver::new(window, config.tcp.packet_memory);
-        Ok(Connection {
+        let receiver = StreamReceiver::new(window, config.tcp.packet_memory);
+        let shared = Shared {
             role,
             mode,
             checksum: false,
             life: Lifecycle::new(now),
-            subflows: SubflowTable::default(),
             addresses,
             joins: JoinPlan::default(),
             sender: Sender::new(now),
@@ -65,7 +64,8 @@ impl Connection {
             changes: None,
             paths: Vec::new(),
             config,
-        })
+        };
+        Ok(Connection { subflows: SubflowTable::default(), shared })
     }
 
     /// Opens a connection; the SYN of the first subflow will leave.
@@ -75,21 +75,21 @@ impl Connection {
         key: Key,
         new: NewSubflow,
         addresses: (SocketAddr, SocketAddr),
-        local: &[LocalAddress],
+        local: &[NumberedAddress],
     ) -> Result<Self, ParameterError> {
         let mode = if config.mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
         let book = AddressBook::new(local, addresses.0, addresses.1, config.accepted_addresses);
         let mut c = Connection::new(config, Role::Client, mode, book, now, &new)?;
-        let controller = c.config.congestion.build()?;
+        let controller = c.shared.config.congestion.build()?;
         let tcp = Tcp::connect(
-            c.tcp_config(&new),
-            c.config.host,
+            c.shared.tcp_config(&new),
+            c.shared.config.host,
             controller,
             addresses,
             new.origin,
-            c.receiver.window.largest(),
+            c.shared.receiver.window.largest(),
         );
-        let meta = c.addresses.meta_of(addresses.0.ip());
+        let meta = c.shared.addresses.meta_of(addresses.0.ip());
         c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
         Ok(c)
     }
@@ -101,7 +101,7 @@ impl Connection {
         key: Key,
         new: NewSubflow,
         syn: &Segment,
-        local: &[LocalAddress],
+        local: &[NumberedAddress],
     ) -> Result<Self, ParameterError> {
         //= RFC 8684 §3.1: "If a SYN does not contain an MP_CAPABLE option, the SYN/ACK MUST NOT contain one in response"
         //= tests: mp_capable::a_client_that_does_not_speak_it_gets_plain_tcp
@@ -109,15 +109,18 @@ impl Connection {
         let mode = if mptcp { Mode::Negotiating { local: key } } else { Mode::Plain };
         let book = AddressBook::new(local, syn.dst, syn.src, config.accepted_addresses);
         let mut c = Connection::new(config, Role::Server, mode, book, now, &new)?;
-        c.checksum = c.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
-        let controller = c.config.congestion.build()?;
-        let largest = c.receiver.window.largest();
-        let tcp = Tcp::accept(now, c.tcp_config(&new), c.config.host, controller, syn, new.origin, largest);
-        let meta = c.addresses.meta_of(syn.dst.ip());
+        c.shared.checksum = c.shared.config.checksum || capable(syn).is_some_and(|o| o.flags.checksum_required);
+        let controller = c.shared.config.congestion.build()?;
+        let largest = c.shared.receiver.window.largest();
+        let tcp =
+            Tcp::accept(now, c.shared.tcp_config(&new), c.shared.config.host, controller, syn, new.origin, largest);
+        let meta = c.shared.addresses.meta_of(syn.dst.ip());
         c.subflows.insert(Subflow::new(SubflowId(0), tcp, Join::Initial, meta));
         Ok(c)
     }
+}
 
+impl Shared {
     /// The TCP settings of a new subflow.
     pub(super) fn tcp_config(&self, new: &NewSubflow) -> crate::config::TcpConfig {
         let mut tcp = self.config.tcp.clone();

@@ -5,8 +5,10 @@
 //! and the application. Only new data of one subflow leaves as one, in segments that differ in nothing but sequence
 //! number, PSH and FIN. So one mapping covers them all.
 
-use super::{Connection, DataFin, Happening, Kinds, Role};
+use super::{Connection, DataFin, Happening, Kinds, Role, Shared};
+use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
+use crate::paths::table::Split;
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Outgoing;
 use pathweave_units::Instant;
@@ -28,53 +30,66 @@ pub struct Transmit {
 impl Connection {
     /// Puts the next segment to send into `segment`, or at most `max_segments` segments that leave as one.
     pub(crate) fn poll_transmit(&mut self, now: Instant, max_segments: usize, segment: &mut Segment) -> Option<Ecn> {
-        if let Some(reset) = self.control.pop_front() {
+        if let Some(reset) = self.shared.control.pop_front() {
             *segment = reset;
             return Some(Ecn::NotEct);
         }
         // In turn, so that no subflow waits for the burst of another.
-        let mut id = self.next_output;
+        let mut id = self.shared.next_output;
         for _ in self.subflows.ids() {
             if let Some(out) = self.next_of_subflow(now, id) {
-                self.next_output = id;
-                let ecn = self.build(now, id, &out, segment);
-                if max_segments > 1 {
-                    self.join_following(now, id, &out, max_segments, segment);
+                self.shared.next_output = id;
+                let may_announce = self.may_announce(id);
+                let mut at = self.subflows.at(id);
+                let ecn = self.shared.build(now, &mut at, &out, may_announce, segment);
+                if max_segments > 1
+                    && let Some(first) = self.shared.first_of_several(at.subflow, &out, segment)
+                {
+                    self.join_following(now, id, first, max_segments, segment);
                 }
-                return ecn;
+                return Some(ecn);
             }
             id = self.subflows.after(id);
         }
-        self.look_again();
+        self.shared.look_again(&self.subflows);
         None
     }
 
     /// When the last data segment that was given out is to leave.
     pub(crate) fn departure(&self) -> Option<Instant> {
-        self.subflows.get(self.next_output).map(|s| s.tcp.departure())
+        self.subflows.get(self.shared.next_output).map(|s| s.tcp.departure())
     }
 
     fn next_of_subflow(&mut self, now: Instant, id: SubflowId) -> Option<Outgoing> {
         // While a subflow is in handshake, its only answer is the third ACK.
         let announces = self.announcement_is_due(id);
         let subflow = self.subflows.get_mut(id)?;
-        let mut grew = subflow.tcp.grow_send_buffer(self.sender.writer_waits, false);
+        let mut grew = subflow.tcp.grow_send_buffer(self.shared.sender.writer_waits, false);
         let next = if announces { Some(Outgoing::Ack) } else { subflow.tcp.next_transmission(now) };
         if next.is_none() {
             subflow.tcp.validate_window();
-            grew |= subflow.tcp.grow_send_buffer(self.sender.writer_waits, true);
+            grew |= subflow.tcp.grow_send_buffer(self.shared.sender.writer_waits, true);
         }
         if grew {
-            self.report_writable();
+            self.shared.report_writable(&self.subflows);
         }
         next
     }
+}
 
-    /// Builds the segment.
-    fn build(&mut self, now: Instant, id: SubflowId, out: &Outgoing, segment: &mut Segment) -> Option<Ecn> {
+impl Shared {
+    /// Builds the segment. `may_announce`: an address may be announced on an acknowledgement.
+    fn build(
+        &mut self,
+        now: Instant,
+        at: &mut Split<'_>,
+        out: &Outgoing,
+        may_announce: bool,
+        segment: &mut Segment,
+    ) -> Ecn {
         let mptcp = self.is_mptcp();
-        let occupied = self.occupied(self.subflows.get(id)?.tcp.held_bytes());
-        let subflow = self.subflows.get_mut(id)?;
+        let occupied = self.occupied(at.subflow.tcp.held_bytes());
+        let subflow = &mut *at.subflow;
         let offered = if *out == Outgoing::Syn {
             self.receiver.window.of_syn()
         } else {
@@ -86,34 +101,39 @@ impl Connection {
         self.receiver.note_offered(offered);
         subflow.tcp.header(now, out, offered, segment);
         let ecn = subflow.tcp.ecn_of(out);
-        self.add_options(now, id, out, segment);
+        self.add_options(now, subflow, out, may_announce, segment);
         if let Outgoing::Data { data, again, .. } = out
             && data.start < data.end
         {
-            let (range, again) = (data.start..data.end, *again);
+            let (id, range, again) = (subflow.id, data.start..data.end, *again);
             self.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again });
         }
-        if let Some(subflow) = self.subflows.get_mut(id) {
-            subflow.tcp.finish(segment);
-            if self.fallback.signals.waits_for_room(segment) {
-                // MP_FAIL has no room beside data or the end of the stream, so an acknowledgement follows.
-                subflow.tcp.signal();
+        subflow.tcp.finish(segment);
+        if self.fallback.signals.waits_for_room(segment) {
+            // MP_FAIL has no room beside data or the end of the stream, so an acknowledgement follows.
+            subflow.tcp.signal();
+        }
+        if mptcp {
+            subflow.tcp.set_offered(offered);
+            if segment.options.dss.is_some_and(|dss| dss.data_ack.is_some()) {
+                subflow.last_data_ack_sent = self.receiver.next();
             }
-            if mptcp {
-                subflow.tcp.set_offered(offered);
-                if segment.options.dss.is_some_and(|dss| dss.data_ack.is_some()) {
-                    subflow.told = self.receiver.next();
-                }
+            if *out == Outgoing::Ack {
+                self.acknowledge_sooner(now, at, None);
             }
         }
-        if mptcp && *out == Outgoing::Ack {
-            self.acknowledge_sooner(now, id, None);
-        }
-        Some(ecn)
+        ecn
     }
 
-    fn add_options(&mut self, now: Instant, id: SubflowId, out: &Outgoing, segment: &mut Segment) {
-        let Some(subflow) = self.subflows.get(id) else { return };
+    /// Adds the options of Multipath TCP. `may_announce`: an address may be announced on an acknowledgement.
+    fn add_options(
+        &mut self,
+        now: Instant,
+        subflow: &mut Subflow,
+        out: &Outgoing,
+        may_announce: bool,
+        segment: &mut Segment,
+    ) {
         if *out == Outgoing::Syn {
             return self.syn_options(subflow, segment);
         }
@@ -123,7 +143,7 @@ impl Connection {
                 self.add_infinite_mapping(*ssn, *again, segment);
             }
             if !carries_data {
-                self.add_signals(now, id, segment);
+                self.add_signals(now, subflow, segment);
             }
             return;
         };
@@ -137,7 +157,7 @@ impl Connection {
         let first = subflow.join == Join::Initial && self.role == Role::Client && self.is_unconfirmed();
         let announce_end = subflow.send_data_fin && matches!(self.life.data_fin, DataFin::Sent { .. });
         let ends_now = announce_end && !matches!(out, Outgoing::Data { .. });
-        if first && !ends_now && self.add_capable(subflow, out, segment) {
+        if first && !ends_now && self.add_capable(&keys, subflow, out, segment) {
             return;
         }
         let acknowledged = keys.wire_data_ack(self.receiver.acknowledged_position());
@@ -173,14 +193,14 @@ impl Connection {
                 let checksum = self.checksum.then(|| DataChecksum::default().finish(keys.wire_dsn(end), 0, 1));
                 dss.mapping = Some(Mapping { dsn, ssn: 0, len: 1, checksum });
                 dss.data_fin = true;
-                if let Some(subflow) = self.subflows.get_mut(id) {
-                    subflow.send_data_fin = false;
-                }
+                subflow.send_data_fin = false;
             }
             segment.options.dss = Some(dss);
-            self.add_signals(now, id, segment);
-            self.add_priority(id, segment);
-            self.add_announcement(now, id, segment);
+            self.add_signals(now, subflow, segment);
+            self.add_priority(subflow, segment);
+            if may_announce {
+                self.addresses.add_announcement(now, subflow.tcp.owes_ack(), segment);
+            }
         } else {
             segment.options.dss = Some(dss);
         }
@@ -188,8 +208,7 @@ impl Connection {
 
     /// Adds MP_CAPABLE to the client's ACK and its first data, until the peer has confirmed (RFC 8684 §3.1).
     #[cold]
-    fn add_capable(&self, subflow: &Subflow, out: &Outgoing, segment: &mut Segment) -> bool {
-        let Some(keys) = self.mode.keys() else { return false };
+    fn add_capable(&self, keys: &Keys, subflow: &Subflow, out: &Outgoing, segment: &mut Segment) -> bool {
         if matches!(out, Outgoing::Data { ssn: 2.., .. }) {
             return false;
         }
@@ -249,17 +268,16 @@ fn mapped<'a>(subflow: &'a Subflow, out: &Outgoing, payload: &'a Payload) -> Opt
 const MAX_PACKET_BYTES: u32 = 65_535;
 
 impl Connection {
-    /// Adds segments that follow `out` to `segment`, which was made for `out`, so that they leave as one: at most
-    /// `max_segments` in all.
-    pub(super) fn join_following(
+    /// Adds segments that follow to `segment`, so that they leave as one: at most `max_segments` in all. `ssn`, `start`: its
+    /// place in the subflow's sequence and in the stream.
+    fn join_following(
         &mut self,
         now: Instant,
         id: SubflowId,
-        out: &Outgoing,
+        (ssn, start): (u64, DataSeq),
         max_segments: usize,
         segment: &mut Segment,
     ) {
-        let Some(start) = self.first_of_several(id, out, segment) else { return };
         let size = segment.payload.len();
         let most = MAX_PACKET_BYTES.saturating_sub(segment.ip_len()) / size * size + size;
         let (mut len, mut count) = (size, 1);
@@ -267,41 +285,40 @@ impl Connection {
             if self.announcement_is_due(id) || segment.flags.intersects(Flags::PSH | Flags::FIN) {
                 break;
             }
-            let Some(subflow) = self.subflows.get_mut(id) else { break };
+            let subflow = self.subflows.at(id).subflow;
             // Everything that is done for a segment that leaves alone; see `next_of_subflow` and `build`.
-            let grew = subflow.tcp.grow_send_buffer(self.sender.writer_waits, false);
+            let grew = subflow.tcp.grow_send_buffer(self.shared.sender.writer_waits, false);
             let next = subflow.tcp.next_part(now, start + u64::from(len), size);
             if let Some(part) = &next {
                 subflow.tcp.add_part(part, segment);
                 let at = start + u64::from(len);
                 let range = at..at + u64::from(part.data_len());
-                self.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again: false });
+                self.shared.news.record(now, Kinds::SEGMENTS, || Happening::Sent { subflow: id, range, again: false });
                 len += part.data_len();
                 count += 1;
             }
             if grew {
-                self.report_writable();
+                self.shared.report_writable(&self.subflows);
             }
             if next.is_none() {
                 break;
             }
         }
         if count > 1 {
-            segment.payload = self.sender.buffer.get(start..start + u64::from(len));
+            segment.payload = self.shared.sender.buffer.get(start..start + u64::from(len));
             segment.segment_size = Some(size as u16);
             if let Some(mapping) = segment.options.dss.as_mut().and_then(|dss| dss.mapping.as_mut()) {
                 mapping.len = len as u16;
-                if let (Outgoing::Data { ssn, .. }, Some(subflow)) = (out, self.subflows.get_mut(id)) {
-                    subflow.tcp.declare_several(*ssn, start, len);
-                }
+                self.subflows.at(id).subflow.tcp.declare_several(ssn, start, len);
             }
         }
     }
+}
 
-    /// Stream position of the new data in `out`, if more segments may leave as one with it.
-    fn first_of_several(&self, id: SubflowId, out: &Outgoing, segment: &Segment) -> Option<DataSeq> {
-        let Outgoing::Data { data, again: false, .. } = out else { return None };
-        let subflow = self.subflows.get(id)?;
+impl Shared {
+    /// Place of the new data in `out`, in the subflow's sequence and in the stream, if more segments may leave as one with it.
+    fn first_of_several(&self, subflow: &Subflow, out: &Outgoing, segment: &Segment) -> Option<(u64, DataSeq)> {
+        let Outgoing::Data { ssn, data, again: false, .. } = out else { return None };
         let alone = segment.payload.is_empty()
             // A probe of the path's MTU may get lost.
             || segment.payload.len() > subflow.tcp.mss().min(u16::MAX.into())
@@ -320,6 +337,6 @@ impl Connection {
             true => mapping.is_some_and(|m| m.checksum.is_none()),
             false => segment.options.dss.is_none(),
         };
-        (!alone && one_mapping).then_some(data.start)
+        (!alone && one_mapping).then_some((*ssn, data.start))
     }
 }

@@ -1,46 +1,52 @@
 //! Opportunistic retransmission and penalisation (`pr`), by the host's rules.
 
-use super::{Connection, Happening, Kinds};
+use super::{Happening, Kinds, Shared};
 use crate::host::{Carrier, Penalty, Remedy};
+use crate::paths::table::SubflowTable;
 use crate::scheduler::{Assign, Reason, SubflowView, WindowUse};
 use crate::seq::{DataSeq, SubflowId};
 use arrayvec::ArrayVec;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 
-impl Connection {
+impl Shared {
     /// If something holds the connection back while some subflow has room, the fastest of those helps: the segment that holds
     /// the connection up may go out again on it, and the window of a slow subflow that holds the segment may be halved. Returns
     /// whether a segment was sent.
-    pub(super) fn opportunistic_retransmission(&mut self, now: Instant, views: &mut [SubflowView]) -> bool {
+    pub(super) fn opportunistic_retransmission(
+        &mut self,
+        now: Instant,
+        views: &mut [SubflowView],
+        subflows: &mut SubflowTable,
+    ) -> bool {
         if !self.config.pr {
             return false;
         }
-        let (window_is_full, all_is_out) = (self.sender.window_is_full(&self.subflows), self.sender.buffer_is_full());
-        let obstacle = self.host.obstacle(window_is_full, all_is_out, &self.written(), || self.send_buffer());
+        let (window_is_full, all_is_out) = (self.sender.window_is_full(subflows), self.sender.buffer_is_full());
+        let obstacle = self.host.obstacle(window_is_full, all_is_out, &self.written(), || self.send_buffer(subflows));
         let Some(obstacle) = obstacle else { return false };
         let first = self.sender.map.first_unacked();
         let Some((span, owners)) = self.sender.map.span_at(first) else { return false };
         let may_help = |s: &&SubflowView| s.has_space() && (self.host.helper_may_hold() || !owners.contains(s.id));
-        let view = self.view(now, views);
+        let view = self.view(now, views, subflows);
         let fastest = view.candidates().filter(may_help).min_by_key(|s| s.rtt.smoothed_or_zero());
         let Some((id, mss)) = fastest.map(|s| (s.id, u64::from(s.mss))) else { return false };
-        let Some(helper) = self.carrier(id) else { return false };
+        let Some(helper) = self.carrier(id, subflows) else { return false };
         let holders: ArrayVec<Carrier, { SubflowId::MAX_SUBFLOWS }> =
-            owners.iter().filter(|owner| *owner != id).filter_map(|owner| self.carrier(owner)).collect();
+            owners.iter().filter(|owner| *owner != id).filter_map(|owner| self.carrier(owner, subflows)).collect();
         let Remedy { resends, penalty } = self.host.remedy(now, obstacle, &helper, owners.contains(id), &holders);
         if let Some(penalty) = penalty.filter(|penalty| penalty.at_once) {
-            self.penalise(now, penalty);
+            self.penalise(now, penalty, subflows);
         }
-        let sent = resends && self.resend_blocking(now, views, id, first..span.end.min(first + mss));
+        let sent = resends && self.resend_blocking(now, views, id, first..span.end.min(first + mss), subflows);
         if let Some(penalty) = penalty.filter(|penalty| sent && !penalty.at_once) {
-            self.penalise(now, penalty);
+            self.penalise(now, penalty, subflows);
         }
         sent
     }
 
-    fn carrier(&self, id: SubflowId) -> Option<Carrier> {
-        let subflow = self.subflows.get(id)?;
+    fn carrier(&self, id: SubflowId, subflows: &SubflowTable) -> Option<Carrier> {
+        let subflow = subflows.get(id)?;
         let tcp = &subflow.tcp;
         Some(Carrier {
             id,
@@ -59,10 +65,11 @@ impl Connection {
         views: &mut [SubflowView],
         fast: SubflowId,
         range: Range<DataSeq>,
+        subflows: &mut SubflowTable,
     ) -> bool {
         let reason = Reason::new("opportunistic retransmission of the blocking segment");
         let assign = Assign { subflow: fast, range, window: WindowUse::Respect, reason };
-        let Ok((range, _)) = self.carry_out(&assign, views) else { return false };
+        let Ok((range, _)) = self.carry_out(&assign, views, subflows) else { return false };
         let reason = assign.reason;
         self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
             subflow: fast,
@@ -74,14 +81,17 @@ impl Connection {
     }
 
     /// Makes the window of a subflow smaller.
-    fn penalise(&mut self, now: Instant, penalty: Penalty) {
-        if let Some(subflow) = self.subflows.get_mut(penalty.remembered_with) {
-            subflow.penalised_at = Some(now);
+    fn penalise(&mut self, now: Instant, penalty: Penalty, subflows: &mut SubflowTable) {
+        for subflow in subflows.iter_mut() {
+            if subflow.id == penalty.remembered_with {
+                subflow.penalised_at = Some(now);
+            }
+            if subflow.id == penalty.slow {
+                subflow.tcp.penalise(penalty.halve);
+                let cwnd = subflow.tcp.window().cwnd;
+                self.counters.penalisations += 1;
+                self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: penalty.slow, cwnd });
+            }
         }
-        let Some(subflow) = self.subflows.get_mut(penalty.slow) else { return };
-        subflow.tcp.penalise(penalty.halve);
-        let cwnd = subflow.tcp.window().cwnd;
-        self.counters.penalisations += 1;
-        self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: penalty.slow, cwnd });
     }
 }

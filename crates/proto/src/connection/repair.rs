@@ -1,8 +1,11 @@
 //! Paths that do not answer: sending past late subflows, handing over the data of stale and dead ones, and reinjection.
+//!
+//! Whether one path answers is [`Health`](crate::paths::health::Health)'s, which ranges of the stream other subflows then
+//! send is the [`Sender`](crate::sender::Sender)'s (`sender/reinjection.rs`). Here is when either is asked, and who is told.
 
-use super::{Connection, Happening, Kinds};
-use crate::paths::health::PROBE_INTERVAL;
+use super::{Connection, Happening, Kinds, Shared};
 use crate::paths::subflow::{Join, Subflow};
+use crate::paths::table::{Split, SubflowTable};
 use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
 use crate::sender::reinjection::DATA_RETRANSMISSION;
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
@@ -12,48 +15,34 @@ use pathweave_units::Instant;
 impl Connection {
     /// When [`Connection::handle_check`] is to be called. It is no timer, because usually the check changes nothing.
     pub(crate) fn poll_check(&self) -> Option<Instant> {
-        self.sender.check
+        self.shared.sender.check
     }
 
     /// Failure detection `fast`: checks whether the stream has stood still for a whole timeout of the subflow that
     /// carries its next byte. If so, data has vanished, or it waits for its subflow to repair losses. Returns whether
     /// there is something to send now.
     pub(crate) fn handle_check(&mut self, now: Instant) -> bool {
-        if self.sender.check.take_if(|at| *at <= now).is_none() {
+        if self.shared.sender.check.take_if(|at| *at <= now).is_none() {
             return false;
         }
-        let stands =
-            now.since(self.sender.moved_at) >= self.sender.timeout_of_holders(&self.subflows, self.config.tcp.min_rto);
-        let found = stands && (self.repair_vanished(now) || self.pass_by_holders(now));
+        let stands = now.since(self.shared.sender.moved_at)
+            >= self.shared.sender.timeout_of_holders(&self.subflows, self.shared.config.tcp.min_rto);
+        let found = stands && (self.repair_vanished(now) || self.pass_by(now, self.shared.sender.holders()));
         if found {
             self.schedule(now);
-            self.record_health(now);
+            self.shared.news.record_health(now, &mut self.subflows);
         } else {
-            self.arm_data_timer(now);
-        }
-        found
-    }
-
-    /// The subflows that carry the stream's next byte have not delivered it for a timeout: other subflows carry it too.
-    /// Returns whether there is something to send.
-    fn pass_by_holders(&mut self, now: Instant) -> bool {
-        let Some((_, owners)) = self.sender.map.span_at(self.sender.map.first_unacked()) else { return false };
-        let mut found = false;
-        for id in owners.iter() {
-            found |= self.handle_late_subflow(now, id);
+            self.shared.arm_data_timer(now, &self.subflows);
         }
         found
     }
 
     /// The stream has moved on. While a late subflow stays silent, others send more of its data.
     pub(super) fn pass_by_late(&mut self, now: Instant) {
-        self.sender.passing_by = false;
-        for id in self.subflows.ids() {
-            if self.subflows.get(id).is_some_and(|s| s.health.is_late()) {
-                self.sender.passing_by = true;
-                self.handle_late_subflow(now, id);
-            }
-        }
+        let late = self.subflows.iter().filter(|s| s.health.is_late());
+        let late = late.fold(SubflowSet::EMPTY, |all, s| all.with(s.id));
+        self.shared.sender.passing_by = !late.is_empty();
+        self.pass_by(now, late);
     }
 
     /// Data was acknowledged on its subflow but vanished before the data level. Another subflow carries it again, as
@@ -62,24 +51,138 @@ impl Connection {
         if self.may_have_left() {
             return false;
         }
-        let Some(range) = self.sender.vanished(&self.subflows) else { return false };
-        self.counters.reinjected_segments += 1;
+        let Some(range) = self.shared.sender.vanished(&self.subflows) else { return false };
+        self.shared.counters.reinjected_segments += 1;
         let reason = Reason::new("acknowledged on its subflow, and not at the data level");
         // Not on the same subflow, where it would vanish again; a scheduler that prefers that subflow would never
         // notice.
-        if !self.carry_elsewhere(now, range.clone(), self.sender.holders(), reason) {
-            self.sender.take_back(range);
+        if !self.shared.carry_elsewhere(now, range.clone(), self.shared.sender.holders(), reason, &mut self.subflows) {
+            self.shared.sender.take_back(range);
         }
         true
     }
 
+    /// The connection's retransmission timer expired. The first unacknowledged data is sent again on a subflow that
+    /// does not carry it, preferably an idle one. Subflows that have been silent for long become stale.
+    pub(super) fn handle_data_timeout(&mut self, now: Instant) {
+        self.shared.sender.data_timer = None;
+        let mut alive = self.subflows.iter().filter(|s| s.is_alive()).count();
+        let mut is_passed_by = false;
+        for subflow in self.subflows.usable_mut().filter(|s| s.tcp.queue().packets_out() > 0) {
+            let is_silent = subflow.silence.time_out(subflow.tcp.acked_offset()) && !subflow.health.is_stale();
+            // The subflow itself is alive, too.
+            if is_silent && alive > 1 {
+                subflow.health.time_out();
+                alive -= usize::from(subflow.health.is_stale());
+                is_passed_by = true;
+            }
+        }
+        if is_passed_by && self.may_send_everything_again() {
+            self.shared.sender.send_everything_again();
+        }
+        let first = self.shared.sender.map.first_unacked();
+        let Some((span, owners)) = self.shared.sender.map.span_at(first) else { return };
+        let range = first..span.end.min(first + DATA_RETRANSMISSION);
+        let reason = || Reason::new("connection-level retransmission timer");
+        let mut carried = self.shared.carry_elsewhere(now, range.clone(), owners, reason(), &mut self.subflows);
+        if !carried && !self.may_have_left() {
+            // If there is no other subflow, the kernel uses one on which the data was acknowledged already.
+            let (range, repeating) = self.shared.sender.take_back_acknowledged(&self.subflows, range, owners);
+            carried = repeating.is_empty()
+                || self.shared.carry_elsewhere(now, range, repeating, reason(), &mut self.subflows);
+        }
+        self.shared.counters.reinjected_segments += u64::from(carried);
+    }
+
+    /// Failure detection `fast`: these subflows have not answered for two round trips, or the stream has stood still for
+    /// a timeout. If one of them holds the stream's next byte, others carry that byte too. Returns whether there is
+    /// something to send.
+    pub(super) fn pass_by(&mut self, now: Instant, late: SubflowSet) -> bool {
+        if !self.shared.is_mptcp() || !self.shared.fast_detection() {
+            return false;
+        }
+        let mut found = false;
+        for id in late.iter() {
+            found |= self.shared.sender.pass_by(now, &mut self.subflows.at(id));
+        }
+        found
+    }
+
+    /// Whether all unacknowledged data may be assigned again
+    /// ([`Sender::send_everything_again`](crate::sender::Sender::send_everything_again)). Not while nothing has been
+    /// acknowledged and the first subflow still repeats everything: the peer may yet fall back to plain TCP, where no
+    /// data may come twice.
+    fn may_send_everything_again(&self) -> bool {
+        let first_repeats = || self.subflows.iter().any(|s| s.join == Join::Initial && !s.tcp.is_closed());
+        !self.may_have_left() && (self.shared.fallback.data_ack_seen || !first_repeats())
+    }
+
+    /// Ends a subflow: others send again what only it carried, and a new join is tried.
+    pub(super) fn lose_subflow(&mut self, now: Instant, id: SubflowId) {
+        if self.end_subflow(now, id) {
+            self.shared.joins.after_loss(now);
+        }
+    }
+
+    /// Ends a subflow. Returns whether it had not ended before.
+    pub(super) fn end_subflow(&mut self, now: Instant, id: SubflowId) -> bool {
+        let may_send_everything_again = self.may_send_everything_again();
+        let (shared, mut at) = (&mut self.shared, self.subflows.at(id));
+        if at.subflow.health.is_down() {
+            return false;
+        }
+        let was_up = at.subflow.health.end();
+        if !shared.is_path_of_peer(at.subflow.tcp.local.ip(), at.subflow.tcp.remote) {
+            shared.joins.charge_unproved(at.subflow.tcp.syns_unanswered());
+        }
+        // A join that was refused or never answered carried nothing and does not count, except one that this side
+        // refuses because it is too late to join.
+        let too_late = shared.role == super::Role::Client && shared.closes_to_joins();
+        if shared.is_mptcp() && !shared.fast_detection() && (was_up || too_late) && may_send_everything_again {
+            shared.sender.send_everything_again();
+        }
+        shared.sender.hand_over(&mut at);
+        shared.sender.release(id);
+        if was_up {
+            // If this was the last living subflow, the time for another one to join begins. A refused join does not
+            // prolong it.
+            shared.note_living_subflow(now);
+            self.shared.tell(now, &Event::SubflowDown(id), &self.subflows);
+            self.shared.news.record(now, Kinds::CONNECTION, || Happening::SubflowDown(id));
+        }
+        true
+    }
+
+    /// Subflow `id` answered again, so it may carry new data.
+    #[cold]
+    pub(super) fn follow_revival(&mut self, now: Instant, id: SubflowId) {
+        let is_only_one = !self.subflows.iter().any(|s| s.id != id && s.is_alive());
+        if self.shared.is_mptcp() && self.shared.fast_detection() && is_only_one {
+            // It takes over the data of stale subflows, which no subflow could take when their timeouts came.
+            let stale = self.subflows.iter().filter(|s| s.id != id && s.health.is_stale());
+            for stale in stale.fold(SubflowSet::EMPTY, |all, s| all.with(s.id)).iter() {
+                self.shared.sender.hand_over(&mut self.subflows.at(stale));
+            }
+        }
+        self.shared.tell(now, &Event::SubflowUp(id), &self.subflows);
+    }
+}
+
+impl Shared {
     /// Sends a range again on a subflow outside `owners`, preferably an idle one, as far as its window allows. Returns
     /// whether there was such a subflow.
-    fn carry_elsewhere(&mut self, now: Instant, range: Range<DataSeq>, owners: SubflowSet, reason: Reason) -> bool {
+    fn carry_elsewhere(
+        &mut self,
+        now: Instant,
+        range: Range<DataSeq>,
+        owners: SubflowSet,
+        reason: Reason,
+        subflows: &mut SubflowTable,
+    ) -> bool {
         let mut views = core::mem::take(&mut self.scheduling.views);
-        self.fill_views(&mut views);
+        self.fill_views(&mut views, subflows);
         let other = self
-            .view(now, &views)
+            .view(now, &views, subflows)
             .candidates()
             .filter(|s| !owners.contains(s.id) && s.has_space())
             .min_by_key(|s| (s.window.unacked + s.queue.unsent > 0, s.rtt.smoothed_or_zero()))
@@ -87,7 +190,7 @@ impl Connection {
         let mut carried = false;
         if let Some(subflow) = other {
             let assign = Assign { subflow, range, window: WindowUse::Respect, reason };
-            if let Ok((range, _)) = self.carry_out(&assign, &mut views) {
+            if let Ok((range, _)) = self.carry_out(&assign, &mut views, subflows) {
                 carried = true;
                 let reason = assign.reason;
                 self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
@@ -101,141 +204,8 @@ impl Connection {
         carried
     }
 
-    /// The connection's retransmission timer expired. The first unacknowledged data is sent again on a subflow that
-    /// does not carry it, preferably an idle one. Subflows that have been silent for long become stale.
-    pub(super) fn handle_data_timeout(&mut self, now: Instant) {
-        self.sender.data_timer = None;
-        let mut silent = Vec::new();
-        for subflow in self.subflows.iter_mut().filter(|s| s.usable() && s.tcp.queue().packets_out() > 0) {
-            if subflow.silence.time_out(subflow.tcp.acked_offset()) && !subflow.health.is_stale() {
-                silent.push(subflow.id);
-            }
-        }
-        for id in silent {
-            if self.subflows.iter().any(|s| s.id != id && s.is_alive()) {
-                if let Some(subflow) = self.subflows.get_mut(id) {
-                    subflow.health.time_out();
-                }
-                self.send_everything_again();
-            }
-        }
-        let first = self.sender.map.first_unacked();
-        let Some((span, owners)) = self.sender.map.span_at(first) else { return };
-        let range = first..span.end.min(first + DATA_RETRANSMISSION);
-        let reason = || Reason::new("connection-level retransmission timer");
-        let mut carried = self.carry_elsewhere(now, range.clone(), owners, reason());
-        if !carried && !self.may_have_left() {
-            // If there is no other subflow, the kernel uses one on which the data was acknowledged already.
-            let (range, repeating) = self.sender.take_back_acknowledged(&self.subflows, range, owners);
-            carried = repeating.is_empty() || self.carry_elsewhere(now, range, repeating, reason());
-        }
-        self.counters.reinjected_segments += u64::from(carried);
-    }
-
-    /// Failure detection `fast`: subflow `id` has not answered for two round trips, or the stream has stood still for a
-    /// timeout. If the subflow holds the stream's next byte, others carry that byte too. Returns whether there is
-    /// something to send.
-    pub(super) fn handle_late_subflow(&mut self, now: Instant, id: SubflowId) -> bool {
-        self.is_mptcp() && self.fast_detection() && self.sender.pass_by(now, &mut self.subflows, id)
-    }
-
-    /// A retransmission timeout on `id`: its data goes to other subflows, and it gets no new data until it shows a sign
-    /// of life.
-    pub(super) fn handle_subflow_timeout(&mut self, id: SubflowId) {
-        if !self.is_mptcp() || !self.fast_detection() {
-            return;
-        }
-        let alive = self.subflows.iter().any(|s| s.id != id && s.is_alive());
-        let for_window = self.longest_repetition();
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        // A path whose last word is a closed window is not dark: what is repeated there probes the window, more and more seldom.
-        let interval = if subflow.tcp.peer_window() == 0 { for_window } else { PROBE_INTERVAL };
-        subflow.tcp.probe_at_least_every(Some(interval));
-        subflow.health.time_out();
-        self.joins.request();
-        if alive {
-            self.sender.hand_over(&mut self.subflows, id);
-        }
-    }
-
-    /// Assigns all unacknowledged data again
-    /// ([`Sender::send_everything_again`](crate::sender::Sender::send_everything_again)). Not while nothing has been
-    /// acknowledged and the first subflow still repeats everything: the peer may yet fall back to plain TCP, where no
-    /// data may come twice.
-    fn send_everything_again(&mut self) {
-        let first_repeats = || self.subflows.iter().any(|s| s.join == Join::Initial && !s.tcp.is_closed());
-        if !self.may_have_left() && (self.fallback.data_ack_seen || !first_repeats()) {
-            self.sender.send_everything_again();
-        }
-    }
-
-    /// Ends a subflow: others send again what only it carried, and a new join is tried.
-    pub(super) fn lose_subflow(&mut self, now: Instant, id: SubflowId) {
-        if self.subflows.get_mut(id).is_some_and(|s| !s.health.is_down()) {
-            self.end_subflow(now, id);
-            self.joins.after_loss(now);
-        }
-    }
-
-    /// Ends a subflow, like [`Connection::lose_subflow`], that was silent for long. The path counts as dark, so probing
-    /// it continues.
-    pub(super) fn lose_dark_subflow(&mut self, now: Instant, id: SubflowId) {
-        if self.fast_detection() {
-            self.joins.forget_losses();
-        }
-        self.lose_subflow(now, id);
-    }
-
-    /// Ends a subflow.
-    pub(super) fn end_subflow(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        let (was_up, local, remote) = (subflow.health.end(), subflow.tcp.local.ip(), subflow.tcp.remote);
-        let unanswered = subflow.tcp.syns_unanswered();
-        if !self.is_path_of_peer(local, remote) {
-            self.joins.charge_unproved(unanswered);
-        }
-        // A join that was refused or never answered carried nothing and does not count, except one that this side
-        // refuses because it is too late to join.
-        let too_late = self.role == super::Role::Client && self.closes_to_joins();
-        if self.is_mptcp() && !self.fast_detection() && (was_up || too_late) {
-            self.send_everything_again();
-        }
-        self.sender.hand_over(&mut self.subflows, id);
-        self.sender.release(id);
-        if was_up {
-            // If this was the last living subflow, the time for another one to join begins. A refused join does not
-            // prolong it.
-            self.note_living_subflow(now);
-            self.tell(now, |_| Event::SubflowDown(id));
-            self.news.record(now, Kinds::CONNECTION, || Happening::SubflowDown(id));
-        }
-    }
-
-    /// The subflow answered, so it may carry new data again.
-    pub(super) fn revive(&mut self, now: Instant, id: SubflowId) {
-        let Some(subflow) = self.subflows.get_mut(id) else { return };
-        if subflow.health.answer() {
-            subflow.tcp.answered_again(now);
-            self.take_over(id);
-            self.tell(now, |_| Event::SubflowUp(id));
-        }
-    }
-
-    /// Subflow `id` is alive again. If it is the only one, it takes over the data of stale subflows, which no subflow
-    /// could take when their timeouts came.
-    fn take_over(&mut self, id: SubflowId) {
-        if !self.is_mptcp() || !self.fast_detection() || self.subflows.iter().any(|s| s.id != id && s.is_alive()) {
-            return;
-        }
-        for stale in self.subflows.ids() {
-            if stale != id && self.subflows.get(stale).is_some_and(|s| s.health.is_stale()) {
-                self.sender.hand_over(&mut self.subflows, stale);
-            }
-        }
-    }
-
     /// Assigns data that waits for reinjection to the subflow with the lowest round-trip time that does not carry it.
-    pub(super) fn reinject_waiting(&mut self, now: Instant, views: &mut [SubflowView]) {
+    pub(super) fn reinject_waiting(&mut self, now: Instant, views: &mut [SubflowView], subflows: &mut SubflowTable) {
         let fast = self.fast_detection();
         while let Some(range) = self.sender.reinjection.first() {
             let start = range.start.max(self.sender.map.first_unacked());
@@ -252,14 +222,14 @@ impl Connection {
             // If a subflow lost more than its window holds, its retransmissions take several round trips.
             let repairs = |s: &Subflow| fast && s.tcp.is_repairing();
             let living = |s: &Subflow| s.answers() && !repairs(s);
-            let living_owner = self.subflows.iter().any(|s| owners.contains(s.id) && living(s));
+            let living_owner = subflows.iter().any(|s| owners.contains(s.id) && living(s));
             if living_owner && !owners.is_empty() {
                 // A living subflow carries it already.
                 self.sender.reinjection.advance(end);
                 continue;
             }
             let best = self
-                .view(now, views)
+                .view(now, views, subflows)
                 .candidates()
                 .filter(|s| !owners.contains(s.id) && s.has_space())
                 .min_by_key(|s| s.rtt.smoothed_or_zero())
@@ -272,7 +242,7 @@ impl Connection {
                 window: WindowUse::Respect,
                 reason: Reason::new("reinjection: lowest srtt that does not carry it"),
             };
-            match self.carry_out(&assign, views) {
+            match self.carry_out(&assign, views, subflows) {
                 Ok((done, _)) => {
                     self.counters.reinjected_segments += 1;
                     self.sender.reinjection.advance(done.end);
@@ -285,6 +255,19 @@ impl Connection {
                 }
                 Err(_) => return,
             }
+        }
+    }
+
+    /// A retransmission timeout on a subflow: its data goes to other subflows, and it gets no new data until it shows a sign
+    /// of life.
+    pub(super) fn handle_subflow_timeout(&mut self, at: &mut Split<'_>) {
+        if !self.is_mptcp() || !self.fast_detection() {
+            return;
+        }
+        at.subflow.time_out(self.longest_repetition());
+        self.joins.request();
+        if at.others().any(Subflow::is_alive) {
+            self.sender.hand_over(at);
         }
     }
 }

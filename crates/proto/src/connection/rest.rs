@@ -5,8 +5,8 @@ use super::Connection;
 impl Connection {
     /// Whether no data is in flight, waits to be sent or read, or waits for missing data in front of it.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.sender.is_idle()
-            && self.receiver.ready_bytes() + self.receiver.held_bytes() == 0
+        self.shared.sender.is_idle()
+            && self.shared.receiver.ready_bytes() + self.shared.receiver.held_bytes() == 0
             && self.subflows.iter().all(|s| s.tcp.queue().is_empty() && s.tcp.held_bytes() == 0 && s.mappings.is_idle())
     }
 
@@ -14,14 +14,14 @@ impl Connection {
     #[cold]
     pub(crate) fn shrink(&mut self) {
         self.subflows.shrink();
-        self.addresses.shrink();
-        self.sender.shrink();
-        self.receiver.shrink();
-        self.host.shrink();
-        self.news.shrink();
-        self.control.shrink_to_fit();
-        self.scheduling.views = Vec::new();
-        self.paths = Vec::new();
-        self.changes = None;
+        self.shared.addresses.shrink();
+        self.shared.sender.shrink();
+        self.shared.receiver.shrink();
+        self.shared.host.shrink();
+        self.shared.news.shrink();
+        self.shared.control.shrink_to_fit();
+        self.shared.scheduling.views = Vec::new();
+        self.shared.paths = Vec::new();
+        self.shared.changes = None;
     }
 }

@@ -10,7 +10,7 @@
 //! The scheduler has [`Connection::set_scheduler`], a path's MTU
 //! [`Endpoint::set_path_mtu`](crate::Endpoint::set_path_mtu), a subflow's priority [`Connection::set_backup`].
 
-use super::Connection;
+use super::{Connection, Shared};
 use crate::config::{ConnectionConfig, Pacing, ReceiveBuffer};
 use crate::parameter::ParameterError;
 use crate::scheduler::{ChosenScheduler, Event, Quantity};
@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 /// Why a setting was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SettingError {
     /// Zero is not allowed for this setting.
     Zero,
@@ -47,34 +48,29 @@ impl core::fmt::Display for SettingError {
 impl core::error::Error for SettingError {}
 
 impl Connection {
-    /// The settings, for changes. Connections of one listener share theirs until one of them is changed.
-    fn config_mut(&mut self) -> &mut ConnectionConfig {
-        Arc::make_mut(&mut self.config)
-    }
-
     /// Switches Nagle's rule (RFC 9293 §3.7.4) on or off. If it is switched off, data that it has held back leaves at
     /// once.
     //= RFC 9293 §3.7.4 (MUST-17): "there MUST be a way for an application to disable the Nagle algorithm on an individual
     //= connection"
     //= tests: settings::without_nagles_rule_the_tail_that_it_held_leaves_at_once
     pub fn set_nagle(&mut self, now: Instant, on: bool) {
-        self.config_mut().nagle = on;
+        self.shared.config_mut().nagle = on;
         // After `close`, the tail of plain TCP does not wait, whatever the setting.
-        let on = on && (self.is_mptcp() || self.life.data_fin == super::DataFin::NotRequested);
+        let on = on && (self.is_mptcp() || self.shared.life.data_fin == super::DataFin::NotRequested);
         for subflow in self.subflows.iter_mut() {
             subflow.tcp.set_nagle(on);
             subflow.tcp.look_again();
         }
         // Waiting data leaves in spite of a cork, as on Linux.
-        self.sender.peer.overridden |= !on && self.scheduling.corked;
+        self.shared.sender.peer.overridden |= !on && self.shared.scheduling.corked;
         self.schedule(now);
-        self.sender.peer.overridden = false;
+        self.shared.sender.peer.overridden = false;
     }
 
     /// Sets or removes the cork. While it is set, a short segment at the stream's end waits for more data, but no
     /// longer than a retransmission timeout (Linux: `TCP_CORK`). If it is removed, waiting data leaves.
     pub fn set_cork(&mut self, now: Instant, on: bool) {
-        self.scheduling.corked = on;
+        self.shared.scheduling.corked = on;
         self.schedule(now);
     }
 
@@ -83,7 +79,7 @@ impl Connection {
     //= RFC 9293 §3.8.4 (MUST-24, MUST-27): "the application MUST be able to turn them on or off for each TCP connection"
     //= tests: settings::keep_alive_begins_and_ends_on_a_living_connection
     pub fn set_keep_alive(&mut self, interval: Duration) {
-        self.config_mut().keep_alive = interval;
+        self.shared.config_mut().keep_alive = interval;
     }
 
     /// Sets how long the connection survives without any sign of life of its peer, and how long a close may take: RFC
@@ -97,7 +93,7 @@ impl Connection {
         if timeout.is_zero() {
             return Err(SettingError::Zero);
         }
-        self.config_mut().close_timeout = timeout;
+        self.shared.config_mut().close_timeout = timeout;
         Ok(())
     }
 
@@ -110,12 +106,12 @@ impl Connection {
         if bytes == 0 {
             return Err(SettingError::Zero);
         }
-        self.config_mut().send_buffer = bytes;
-        self.sender.fixed_buffer = true;
+        self.shared.config_mut().send_buffer = bytes;
+        self.shared.sender.fixed_buffer = true;
         for subflow in self.subflows.iter_mut() {
             subflow.tcp.fix_send_buffer();
         }
-        self.report_writable();
+        self.shared.report_writable(&self.subflows);
         self.schedule(now);
         Ok(())
     }
@@ -130,8 +126,8 @@ impl Connection {
         if bytes == Some(0) {
             return Err(SettingError::Zero);
         }
-        self.sender.unsent_limit = bytes;
-        self.report_writable();
+        self.shared.sender.unsent_limit = bytes;
+        self.shared.report_writable(&self.subflows);
         Ok(())
     }
 
@@ -152,17 +148,17 @@ impl Connection {
             return Err(SettingError::Zero);
         }
         let scale = self.subflows.established().map(|s| u64::from(u16::MAX) * s.tcp.window_step()).min();
-        if let Some(most) = scale.map(|scale| scale.max(self.receiver.window.largest()))
+        if let Some(most) = scale.map(|scale| scale.max(self.shared.receiver.window.largest()))
             && max > most
         {
             return Err(SettingError::BeyondWindowScale { most });
         }
-        self.config_mut().receive_buffer = buffer;
-        self.receiver.window.resize(buffer);
-        let (first, occupied) = (self.receiver.window.first(), self.occupied(0));
+        self.shared.config_mut().receive_buffer = buffer;
+        self.shared.receiver.window.resize(buffer);
+        let (first, occupied) = (self.shared.receiver.window.first(), self.shared.occupied(0));
         for subflow in self.subflows.established_mut() {
             subflow.window.limit = subflow.window.limit.max(first);
-            if self.receiver.tells(&subflow.tcp, &subflow.window, occupied) {
+            if self.shared.receiver.tells(&subflow.tcp, &subflow.window, occupied) {
                 subflow.tcp.ack_now();
             }
         }
@@ -177,7 +173,7 @@ impl Connection {
         if matches!(pacing, Pacing::On { limit: Some(limit), .. } if limit == Bitrate::from_bps(0)) {
             return Err(SettingError::Zero);
         }
-        self.config_mut().tcp.pacing = pacing;
+        self.shared.config_mut().tcp.pacing = pacing;
         for subflow in self.subflows.iter_mut() {
             subflow.tcp.set_pacing(pacing);
         }
@@ -185,11 +181,18 @@ impl Connection {
     }
 }
 
+impl Shared {
+    /// The settings, for changes. Connections of one listener share theirs until one of them is changed.
+    fn config_mut(&mut self) -> &mut ConnectionConfig {
+        Arc::make_mut(&mut self.config)
+    }
+}
+
 impl Connection {
     /// Values that this side's scheduler keeps between decisions (see
     /// [`Scheduler::quantities`](crate::scheduler::Scheduler::quantities)).
     pub fn scheduler_quantities(&self, put: &mut dyn FnMut(Quantity)) {
-        self.scheduling.scheduler.quantities(put);
+        self.shared.scheduling.scheduler.quantities(put);
     }
 
     /// Replaces the scheduler of this side's sending direction. The old one is dropped with its state.
@@ -202,16 +205,16 @@ impl Connection {
     /// # Errors
     /// If the new scheduler's factory rejects a value. The old scheduler stays.
     pub fn set_scheduler(&mut self, now: Instant, chosen: ChosenScheduler) -> Result<(), ParameterError> {
-        self.scheduling.scheduler = chosen.build()?;
-        self.config_mut().scheduler = chosen;
-        self.scheduling.wake = None;
-        self.host.clear_pushes();
+        self.shared.scheduling.scheduler = chosen.build()?;
+        self.shared.config_mut().scheduler = chosen;
+        self.shared.scheduling.wake = None;
+        self.shared.host.clear_pushes();
         let usable: ArrayVec<SubflowId, { SubflowId::MAX_SUBFLOWS }> = self.subflows.usable().map(|s| s.id).collect();
         for id in usable {
-            self.tell(now, |_| Event::SubflowUp(id));
+            self.shared.tell(now, &Event::SubflowUp(id), &self.subflows);
         }
-        if let Some(Blocked { by, holders, .. }) = self.sender.blocked {
-            self.tell(now, |_| Event::WindowBlocked { by, holders });
+        if let Some(Blocked { by, holders, .. }) = self.shared.sender.blocked {
+            self.shared.tell(now, &Event::WindowBlocked { by, holders }, &self.subflows);
         }
         self.schedule(now);
         Ok(())

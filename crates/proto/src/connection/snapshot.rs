@@ -1,12 +1,14 @@
 //! A connection's state at one time, and the limit that keeps its sender from sending more, for people and programs.
 
 use super::{Connection, ConnectionCounters, ConnectionError, HeldBy, Role, ScheduleError, SubflowSnapshot};
+use crate::paths::subflow::Subflow;
 use crate::seq::{DataSeq, SubflowId};
 use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
 
 /// A connection's state at one time. Positions in the stream count bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ConnectionSnapshot {
     /// The side that opened the connection.
     pub role: Role,
@@ -28,6 +30,7 @@ pub struct ConnectionSnapshot {
 
 /// Progress of the stream to the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SendingState {
     /// Bytes that the application has written so far.
     pub written_bytes: u64,
@@ -66,6 +69,7 @@ pub struct SendingTime {
 
 /// Progress of the stream from the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReceivingState {
     /// Bytes that have arrived in order so far.
     pub in_order_bytes: u64,
@@ -87,12 +91,12 @@ impl ReceivingState {
 impl Connection {
     /// The connection's state now.
     pub fn snapshot(&self) -> ConnectionSnapshot {
-        let (map, peer) = (&self.sender.map, &self.sender.peer);
+        let (map, peer) = (&self.shared.sender.map, &self.shared.sender.peer);
         ConnectionSnapshot {
-            role: self.role,
-            connected: self.life.is_connected(),
+            role: self.shared.role,
+            connected: self.shared.life.is_connected(),
             multipath: self.is_mptcp(),
-            error: self.life.error(),
+            error: self.shared.life.error(),
             sending: SendingState {
                 written_bytes: map.written_end().0,
                 acked_bytes: map.first_unacked().0,
@@ -100,22 +104,25 @@ impl Connection {
                 unassigned_bytes: map.unassigned_bytes(),
                 window_bytes: peer.size,
                 window_end: peer.end.0,
-                buffer_bytes: self.send_buffer(),
+                buffer_bytes: self.shared.send_buffer(&self.subflows),
             },
             receiving: self.receiving(),
-            counters: ConnectionCounters { duplicate_bytes: self.receiver.duplicate_bytes(), ..self.counters },
-            schedule_error: self.scheduling.error,
+            counters: ConnectionCounters {
+                duplicate_bytes: self.shared.receiver.duplicate_bytes(),
+                ..self.shared.counters
+            },
+            schedule_error: self.shared.scheduling.error,
         }
     }
 
     /// How long there was data to deliver until now, and how long a limit ([`ConnectionCounters`]) held it back.
     pub fn sending_time(&self, now: Instant) -> SendingTime {
-        let mut counters = self.counters;
-        if let (Some(since), Some(blocked)) = (self.sender.limited_since, self.sender.blocked) {
+        let mut counters = self.shared.counters;
+        if let (Some(since), Some(blocked)) = (self.shared.sender.limited_since, self.shared.sender.blocked) {
             *counters.limited_by(blocked.by) += now.since(since);
         }
         SendingTime {
-            busy: self.sender.busy.until(now),
+            busy: self.shared.sender.busy.until(now),
             window_limited: counters.window_limited,
             send_buffer_limited: counters.send_buffer_limited,
         }
@@ -126,10 +133,10 @@ impl Connection {
     #[inline]
     pub fn receiving(&self) -> ReceivingState {
         ReceivingState {
-            in_order_bytes: self.receiver.next().0,
-            out_of_order_bytes: self.receiver.held_bytes(),
+            in_order_bytes: self.shared.receiver.next().0,
+            out_of_order_bytes: self.shared.receiver.held_bytes(),
             held_bytes: self.subflows.iter().map(|s| s.tcp.held_bytes()).sum(),
-            window_end: self.receiver.window.edge().0,
+            window_end: self.shared.receiver.window.edge().0,
         }
     }
 
@@ -148,7 +155,7 @@ impl Connection {
 
     /// The state of all subflows. Dead ones are included until their names are used again.
     pub fn subflows(&self) -> impl Iterator<Item = SubflowSnapshot> + '_ {
-        self.subflows.iter().map(|s| s.snapshot(self.config.send_buffer))
+        self.subflows.iter().map(|s| s.snapshot(self.shared.config.send_buffer))
     }
 }
 
@@ -177,29 +184,23 @@ impl Connection {
     /// that could be sent has left.
     pub fn progress(&self) -> Progress {
         let usable = || self.subflows.usable();
-        if !self.life.is_connected() || usable().next().is_none() {
+        if !self.shared.life.is_connected() || usable().next().is_none() {
             return Progress::NoData;
         }
         let is_paced = || usable().any(|s| s.tcp.waits_for_its_time());
-        if self.sender.map.unassigned_bytes() == 0 {
+        if self.shared.sender.map.unassigned_bytes() == 0 {
             return match () {
                 () if is_paced() => Progress::Paced,
                 () if usable().any(|s| s.tcp.nagle_holds()) => Progress::ShortSegmentWaits,
                 () => Progress::NoData,
             };
         }
-        if self.sender.is_held_back_by_window() {
+        if self.shared.sender.is_held_back_by_window() {
             return Progress::WindowFull;
         }
-        // A backup always has room, and is not used while another subflow is alive.
-        let first_choice = || usable().filter(|s| !s.backup && s.is_alive());
-        let send_buffer = self.config.send_buffer;
-        let room = match first_choice().next() {
-            Some(_) => first_choice().any(|s| s.has_space(send_buffer)),
-            None => usable().any(|s| s.has_space(send_buffer)),
-        };
-        let is_last = self.scheduling.held_decision == self.counters.decisions;
-        match self.scheduling.held_by.filter(|_| is_last) {
+        let room = self.has_room();
+        let is_last = self.shared.scheduling.held_decision == self.shared.counters.decisions;
+        match self.shared.scheduling.held_by.filter(|_| is_last) {
             Some(HeldBy::SillyWindow) if room => Progress::WindowFull,
             Some(_) if room => Progress::ShortSegmentWaits,
             _ if room => Progress::SchedulerWaits,
@@ -208,9 +209,20 @@ impl Connection {
         }
     }
 
+    /// Whether a subflow that may be chosen has room for a segment.
+    fn has_room(&self) -> bool {
+        let has_space = |s: &Subflow| s.has_space(self.shared.config.send_buffer);
+        // A backup always has room, and is not used while another subflow is alive.
+        let first_choice = || self.subflows.usable().filter(|s| !s.backup && s.is_alive());
+        match first_choice().next() {
+            Some(_) => first_choice().any(has_space),
+            None => self.subflows.usable().any(has_space),
+        }
+    }
+
     /// A subflow that carries the byte at `at`; `None` if the byte is acknowledged or unassigned.
     pub fn holder_of(&self, at: DataSeq) -> Option<SubflowId> {
-        let (_, owners) = self.sender.map.span_at(at)?;
+        let (_, owners) = self.shared.sender.map.span_at(at)?;
         owners.iter().next()
     }
 }

@@ -1,9 +1,9 @@
 //! The connection's timers: when the next one is due, and what happens then.
 
-use super::Connection;
 use super::close::DataFin;
 use super::handshake::THIRD_ACK_INTERVAL;
-use crate::congestion::PathState;
+use super::{Connection, Shared};
+use crate::paths::table::Split;
 use crate::tcp::Peers;
 use pathweave_units::Instant;
 
@@ -22,53 +22,45 @@ impl Connection {
             consider(subflow.third_ack_again);
             if !subflow.tcp.is_closed() {
                 consider(subflow.mappings.deadline());
-                consider(subflow.next_probe(self.config.keep_alive));
+                consider(subflow.next_probe(self.shared.config.keep_alive));
             }
         }
-        consider(self.addresses.next_timer());
-        consider(self.sender.data_timer);
-        consider(self.scheduling.wake);
-        consider(self.host.push_due());
-        consider(self.sender.peer.probe.map(|(t, _)| t));
-        consider(self.joins.next_timer());
-        if let DataFin::Sent { again, .. } = self.life.data_fin {
+        consider(self.shared.addresses.next_timer());
+        consider(self.shared.sender.data_timer);
+        consider(self.shared.scheduling.wake);
+        consider(self.shared.host.push_due());
+        consider(self.shared.sender.peer.probe.map(|(t, _)| t));
+        consider(self.shared.joins.next_timer());
+        if let DataFin::Sent { again, .. } = self.shared.life.data_fin {
             consider(Some(again));
         }
-        if self.life.progress_at + self.config.close_timeout < next {
+        if self.shared.life.progress_at + self.shared.config.close_timeout < next {
             next = next.min(self.death_deadline().unwrap_or(Instant::FAR_FUTURE));
         }
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// Notes that a subflow is alive, which usually means that the connection is. But if the stream stands still, that
-    /// does not count for ever: a middlebox may let everything through except the options that give the data a meaning.
-    pub(super) fn note_living_subflow(&mut self, now: Instant) {
-        let waits = self.sender.map.is_waiting();
-        if !waits || now.since(self.life.stream_moved_at) < self.config.close_timeout.saturating_mul(STANDSTILLS) {
-            self.life.note_answer(now);
-        }
-    }
-
     /// When the connection is given up because no answer has come.
     #[inline]
     fn death_deadline(&self) -> Option<Instant> {
-        let waiting = self.life.is_connected()
-            && self.life.error().is_none()
-            && (self.sender.map.is_waiting()
-                || matches!(self.life.data_fin, DataFin::Sent { .. })
-                || self.sender.peer.probe.is_some()
+        let waiting = self.shared.life.is_connected()
+            && self.shared.life.error().is_none()
+            && (self.shared.sender.map.is_waiting()
+                || matches!(self.shared.life.data_fin, DataFin::Sent { .. })
+                || self.shared.sender.peer.probe.is_some()
                 || self.finds_only_dark_paths()
                 || self.nothing_is_answered()
                 || self.is_orphaned()
-                || (self.life.left_at.is_some() && self.life.phase == super::close::Phase::Connected)
+                || (self.shared.life.left_at.is_some()
+                    && self.shared.life.phase == super::close::LifePhase::Connected)
                 || self.is_closing());
-        waiting.then(|| self.life.end_of_wait(self.config.close_timeout))
+        waiting.then(|| self.shared.life.end_of_wait(self.shared.config.close_timeout))
     }
 
     /// Whether no subflow carries any of the waiting data and no subflow answers. The wait is then for a path, not for
     /// the scheduler.
     fn finds_only_dark_paths(&self) -> bool {
-        self.sender.peer.stuck && self.subflows.usable().all(|s| s.health.is_stale())
+        self.shared.sender.peer.stuck && self.subflows.usable().all(|s| s.health.is_stale())
     }
 
     /// Whether every subflow has unanswered data, even if another may have delivered it: a peer that is gone answers
@@ -82,28 +74,22 @@ impl Connection {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.run_timers(now);
         self.schedule(now);
-        self.sender.peer.overridden = false;
+        self.shared.sender.peer.overridden = false;
     }
 
     fn run_timers(&mut self, now: Instant) {
         for id in self.subflows.ids() {
-            let due = self.subflows.get(id).and_then(|s| s.tcp.poll_timeout()).is_some_and(|t| t <= now);
-            if !due {
-                continue;
-            }
-            let own = self.fill_paths(id);
-            let paths: Vec<PathState> = core::mem::take(&mut self.paths);
-            let mut changes = self.changes.take().unwrap_or_default();
+            let is_due = |at: &Split<'_>| at.subflow.tcp.poll_timeout().is_some_and(|t| t <= now);
+            let Some(at) = self.subflows.split(id).filter(is_due) else { continue };
+            let mut changes = self.shared.changes.take().unwrap_or_default();
             changes.clear();
-            if let Some(subflow) = self.subflows.get_mut(id) {
-                subflow.tcp.handle_timeout(now, Peers { paths: &paths, own }, &mut changes);
-            }
-            self.paths = paths;
+            let own = self.shared.fill_paths(&at);
+            at.subflow.tcp.handle_timeout(now, Peers { paths: &self.shared.paths, own }, &mut changes);
             self.apply_changes(now, id, &changes);
-            self.changes = Some(changes);
+            self.shared.changes = Some(changes);
         }
-        self.joins.handle_timeout(now);
-        self.addresses.repeat_announcements(now);
+        self.shared.joins.handle_timeout(now);
+        self.shared.addresses.repeat_announcements(now);
         self.end_waiting_for_mappings(now);
         self.run_probes(now);
         for subflow in self.subflows.iter_mut() {
@@ -115,32 +101,43 @@ impl Connection {
                 subflow.third_ack_again = (!subflow.tcp.is_closed()).then_some(again);
             }
         }
-        if self.scheduling.wake.is_some_and(|t| t <= now) {
-            self.scheduling.wake = None;
+        if self.shared.scheduling.wake.is_some_and(|t| t <= now) {
+            self.shared.scheduling.wake = None;
         }
-        if self.sender.data_timer.is_some_and(|t| t <= now) {
+        if self.shared.sender.data_timer.is_some_and(|t| t <= now) {
             self.handle_data_timeout(now);
         }
-        if let Some((at, times)) = self.sender.peer.probe
+        if let Some((at, times)) = self.shared.sender.peer.probe
             && at <= now
         {
-            if self.sender.peer.end > self.sender.map.first_unacked() {
+            if self.shared.sender.peer.end > self.shared.sender.map.first_unacked() {
                 // RFC 9293 §3.8.6.2.1: the override timeout.
-                self.sender.peer.overridden = true;
-                self.sender.override_again(now, &self.subflows);
+                self.shared.sender.peer.overridden = true;
+                self.shared.sender.override_again(now, &self.subflows);
             } else {
-                let close_timeout = self.config.close_timeout;
-                self.sender.probe_window(now, &mut self.subflows, times, close_timeout);
+                let close_timeout = self.shared.config.close_timeout;
+                self.shared.sender.probe_window(now, &mut self.subflows, times, close_timeout);
             }
         }
-        if let DataFin::Sent { again, .. } = self.life.data_fin
+        if let DataFin::Sent { again, .. } = self.shared.life.data_fin
             && again <= now
         {
-            self.send_data_fin(now);
+            self.shared.send_data_fin(now, &mut self.subflows);
         }
         if self.death_deadline().is_some_and(|t| t <= now) {
             self.give_up(now);
         }
-        self.record_health(now);
+        self.shared.news.record_health(now, &mut self.subflows);
+    }
+}
+
+impl Shared {
+    /// Notes that a subflow is alive, which usually means that the connection is. But if the stream stands still, that
+    /// does not count for ever: a middlebox may let everything through except the options that give the data a meaning.
+    pub(super) fn note_living_subflow(&mut self, now: Instant) {
+        let waits = self.sender.map.is_waiting();
+        if !waits || now.since(self.life.stream_moved_at) < self.config.close_timeout.saturating_mul(STANDSTILLS) {
+            self.life.note_answer(now);
+        }
     }
 }

@@ -8,7 +8,7 @@
 
 use super::listener::Policy;
 use super::secrets::Secrets;
-use super::slots::Origin as SlotOrigin;
+use super::slots::Claim;
 use super::{ConnectionHandle, Endpoint};
 use crate::config::ConnectionConfig;
 use crate::connection::{Connection, echoed_keys, is_lone_data_fin, offer};
@@ -124,7 +124,7 @@ impl Endpoint {
         now: Instant,
         syn: &Segment,
         mut config: Arc<ConnectionConfig>,
-        addresses: &[addresses::LocalAddress],
+        addresses: &[addresses::NumberedAddress],
     ) -> Result<(), ParameterError> {
         let mut new = self.new_subflow(now, syn.dst, syn.src);
         let named = syn.options.mss.unwrap_or(0);
@@ -180,8 +180,8 @@ impl Endpoint {
                 true
             }
             Policy::Accept(config, addresses) => {
-                let origin = SlotOrigin::Handshake(listener);
-                matches!(self.open_by_third(now, &syn, &third, origin, config, &addresses), Ok(Some(_)))
+                let claim = Claim::Handshake(listener);
+                matches!(self.open_by_third(now, &syn, &third, claim, config, &addresses), Ok(Some(_)))
             }
         }
     }
@@ -192,9 +192,9 @@ impl Endpoint {
         now: Instant,
         syn: &Segment,
         third: &Third,
-        origin: SlotOrigin,
+        claim: Claim,
         mut config: Arc<ConnectionConfig>,
-        addresses: &[addresses::LocalAddress],
+        addresses: &[addresses::NumberedAddress],
     ) -> Result<Option<ConnectionHandle>, ParameterError> {
         if offer(syn).is_some() && self.by_token.contains_key(&crypto::token(third.key)) {
             return Ok(None);
@@ -208,7 +208,7 @@ impl Endpoint {
         let mut connection = Connection::accept(now, config, third.key, new, syn, addresses)?;
         connection.has_answered();
         let index = self.insert(connection, (syn.dst, syn.src));
-        self.slots[index as usize].origin = origin;
+        self.slots[index as usize].claim = claim;
         self.use_learned_path_mtu(now, index, (syn.dst.ip(), syn.src.ip()));
         let handle = self.handle_of(index);
         self.handle_segment(now, third.ecn, &third.segment);

@@ -4,6 +4,7 @@ use crate::parameter::ParameterError;
 
 /// Why a connection could not be opened.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// There is a connection between these addresses already.
     AddressInUse,

@@ -2,7 +2,7 @@
 
 use super::cookies::Third;
 use super::listener::Policy;
-use super::slots::Origin;
+use super::slots::Claim;
 use super::{ConnectionHandle, Endpoint, ListenerHandle, LocalAddress, with_ids};
 use crate::config::ConnectionConfig;
 use crate::connection::{Connection, join, names_capable, offer};
@@ -42,6 +42,7 @@ pub struct Incoming {
 
 /// Why a connection could not be accepted.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum AcceptError {
     /// The request is over: it waited for too long, newer requests took its place, the peer withdrew it, or the
     /// listener is gone.
@@ -72,7 +73,7 @@ impl Display for AcceptError {
 impl core::error::Error for AcceptError {}
 
 /// A SYN that waits for a decision.
-struct Waiting {
+struct WaitingSyn {
     syn: Segment,
     /// The third segment, if the SYN was answered with a cookie.
     third: Option<Box<Third>>,
@@ -82,7 +83,7 @@ struct Waiting {
 
 /// SYNs that wait for a decision, in order of arrival: at most `most`, each for at most `longest`.
 pub(super) struct Backlog {
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, WaitingSyn>,
     by_addresses: BTreeMap<(SocketAddr, SocketAddr), u64>,
     /// Number of the next SYN, and of the first one that was not polled.
     next: u64,
@@ -122,11 +123,11 @@ impl Backlog {
             self.take(*oldest);
         }
         self.by_addresses.insert(addresses, self.next);
-        self.waiting.insert(self.next, Waiting { syn, third, listener, deadline: now + self.longest });
+        self.waiting.insert(self.next, WaitingSyn { syn, third, listener, deadline: now + self.longest });
         self.next += 1;
     }
 
-    fn take(&mut self, id: u64) -> Option<Waiting> {
+    fn take(&mut self, id: u64) -> Option<WaitingSyn> {
         let waiting = self.waiting.remove(&id)?;
         self.by_addresses.remove(&(waiting.syn.dst, waiting.syn.src));
         Some(waiting)
@@ -220,14 +221,14 @@ impl Endpoint {
         config: ConnectionConfig,
         addresses: &[LocalAddress],
     ) -> Result<ConnectionHandle, AcceptError> {
-        let Waiting { syn, third, .. } = self.backlog.take(incoming.id).ok_or(AcceptError::Gone)?;
+        let WaitingSyn { syn, third, .. } = self.backlog.take(incoming.id).ok_or(AcceptError::Gone)?;
         if self.is_in_use(&(syn.dst, syn.src)) {
             return Err(AcceptError::AddressInUse);
         }
         let (config, addresses) = (Arc::new(config), with_ids(addresses));
         let opened = match third {
             Some(third) => self
-                .open_by_third(now, &syn, &third, Origin::Known, config, &addresses)
+                .open_by_third(now, &syn, &third, Claim::Known, config, &addresses)
                 .map(|h| h.ok_or(AcceptError::Gone)),
             None if self.needs_cookies() => {
                 self.answer_with_cookie(now, &syn, config, &addresses).map(|()| Err(AcceptError::NotRemembered))
@@ -242,7 +243,7 @@ impl Endpoint {
 
     /// Refuses a connection: the peer gets a reset.
     pub fn refuse(&mut self, incoming: Incoming) {
-        if let Some(Waiting { syn, .. }) = self.backlog.take(incoming.id) {
+        if let Some(WaitingSyn { syn, .. }) = self.backlog.take(incoming.id) {
             self.refuse_segment(&syn, None);
         }
     }
@@ -261,7 +262,7 @@ impl Endpoint {
     pub(super) fn refuse_incoming_of(&mut self, listener: ListenerHandle) {
         let of_listener = self.backlog.waiting.iter().filter(|(_, w)| w.listener == listener);
         let ids: Vec<u64> = of_listener.map(|(id, _)| *id).collect();
-        for Waiting { syn, .. } in ids.into_iter().filter_map(|id| self.backlog.take(id)).collect::<Vec<_>>() {
+        for WaitingSyn { syn, .. } in ids.into_iter().filter_map(|id| self.backlog.take(id)).collect::<Vec<_>>() {
             self.refuse_segment(&syn, None);
         }
     }
@@ -311,7 +312,7 @@ impl Endpoint {
                     return;
                 }
                 match self.open(now, syn, config, &addresses) {
-                    Ok(handle) => self.slots[handle.index as usize].origin = Origin::Handshake(listener),
+                    Ok(handle) => self.slots[handle.index as usize].claim = Claim::Handshake(listener),
                     Err(_) => self.refuse_segment(syn, None),
                 }
             }
@@ -324,7 +325,7 @@ impl Endpoint {
         now: Instant,
         syn: &Segment,
         mut config: Arc<ConnectionConfig>,
-        addresses: &[addresses::LocalAddress],
+        addresses: &[addresses::NumberedAddress],
     ) -> Result<ConnectionHandle, ParameterError> {
         let key = self.fresh_key();
         let new = self.new_subflow(now, syn.dst, syn.src);

@@ -1,6 +1,6 @@
 //! Listeners: the addresses at which an endpoint takes new connections, and how these are decided on.
 
-use super::slots::Origin;
+use super::slots::Claim;
 use super::{ConnectionHandle, Endpoint, LocalAddress, with_ids};
 use crate::config::ConnectionConfig;
 use crate::paths::addresses;
@@ -28,6 +28,7 @@ pub struct Accepted {
 
 /// Why a listener could not be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ListenError {
     /// Another listener has this address and port.
     AddressInUse,
@@ -64,7 +65,7 @@ pub(super) enum Policy {
     /// The application decides.
     Ask,
     /// The SYN is answered at once, with these settings and addresses.
-    Accept(Arc<ConnectionConfig>, Arc<[addresses::LocalAddress]>),
+    Accept(Arc<ConnectionConfig>, Arc<[addresses::NumberedAddress]>),
 }
 
 /// All listeners, by address.
@@ -160,7 +161,7 @@ impl Endpoint {
     pub fn poll_accept(&mut self) -> Option<Accepted> {
         let accepted = self.accepted.pop_front()?;
         let index = accepted.connection.index;
-        self.slots[index as usize].origin = Origin::Known;
+        self.slots[index as usize].claim = Claim::Known;
         self.collect(index);
         self.release_if_over(index);
         Some(accepted)

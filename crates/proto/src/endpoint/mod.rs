@@ -40,7 +40,7 @@ use pathweave_wire::mptcp::{AddressId, Key, Token};
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
 use rest::Looks;
 pub use secrets::Secrets;
-use slots::{Origin, Slot};
+use slots::{Claim, Slot};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use time_wait::TimeWaits;
 
@@ -444,10 +444,10 @@ impl Endpoint {
             self.half_open_now -= 1;
             self.time_waits.remove((connection.local_address(), connection.remote_address()));
         }
-        if let Origin::Handshake(listener) = slot.origin
+        if let Claim::Handshake(listener) = slot.claim
             && connection.is_connected()
         {
-            slot.origin = Origin::Unclaimed;
+            slot.claim = Claim::Unclaimed;
             let (local, remote) = (connection.local_address(), connection.remote_address());
             let connection = ConnectionHandle { index, generation: slot.generation };
             self.accepted.push_back(Accepted { connection, listener, local, remote });
@@ -474,8 +474,8 @@ impl Endpoint {
         let slot = &mut self.slots[index as usize];
         let Some(connection) = slot.connection.as_deref_mut() else { return };
         let handle = ConnectionHandle { index, generation: slot.generation };
-        match slot.origin {
-            Origin::Known => {
+        match slot.claim {
+            Claim::Known => {
                 while let Some(event) = connection.poll_event() {
                     // Readable data is reported once until the event is polled.
                     let told = (handle, event);
@@ -484,8 +484,8 @@ impl Endpoint {
                     }
                 }
             }
-            Origin::Handshake(_) => while connection.poll_event().is_some() {},
-            Origin::Unclaimed => {}
+            Claim::Handshake(_) => while connection.poll_event().is_some() {},
+            Claim::Unclaimed => {}
         }
         self.observing.collect(handle, connection);
     }

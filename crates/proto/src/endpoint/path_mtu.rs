@@ -56,6 +56,7 @@ impl PathMtus {
 
 /// Why a path MTU is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PathMtuError {
     /// One address is IPv4, the other IPv6.
     MixedFamilies,

@@ -24,7 +24,7 @@ pub(super) struct Slot {
     pub(super) rest: Rest,
     /// Memory of its waiting data when that was last counted, bytes.
     pub(super) waiting_bytes: u64,
-    pub(super) origin: Origin,
+    pub(super) claim: Claim,
     /// Keys of the indices that find this connection: its subflows' local and remote addresses, and its token.
     pub(super) addresses: Vec<Addresses>,
     pub(super) token: Option<Token>,
@@ -32,7 +32,7 @@ pub(super) struct Slot {
 
 /// Whether the application knows of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum Claim {
     /// The application has opened or accepted it, or [`Endpoint::poll_accept`] has returned it.
     #[default]
     Known,
@@ -115,7 +115,7 @@ impl Endpoint {
         slot.check = None;
         slot.lingers = false;
         slot.rest.end();
-        slot.origin = Origin::Known;
+        slot.claim = Claim::Known;
         for addresses in slot.addresses.drain(..) {
             if self.by_addresses.get(&addresses.0, &addresses.1).is_some_and(|(i, _)| i == index) {
                 self.by_addresses.remove(addresses);

@@ -24,7 +24,7 @@ const ADDRESS_PERIOD: Duration = Duration::from_secs(1);
 const ADDRESS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// One of this host's addresses: its identifier, and what is configured for the path that starts there.
-pub(crate) type LocalAddress = (AddressId, IpAddr, PathMeta);
+pub(crate) type NumberedAddress = (AddressId, IpAddr, PathMeta);
 
 /// One of the peer's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ struct Unechoed {
 pub(crate) struct AddressBook {
     /// Our address of the first subflow. Its port is the connection's.
     initial_local: SocketAddr,
-    local: Vec<LocalAddress>,
+    local: Vec<NumberedAddress>,
     /// Addresses that were announced with another port than the connection's.
     ports: Vec<(AddressId, SocketAddr)>,
     /// The first entry is the peer's address of the first subflow.
@@ -81,7 +81,7 @@ impl AddressBook {
     /// identifiers with the first entry; if not, the others' identifiers move up by one. `accepted` is the number of
     /// announced addresses of the peer that may be in use at a time.
     pub(crate) fn new(
-        local: &[LocalAddress],
+        local: &[NumberedAddress],
         initial_local: SocketAddr,
         initial_remote: SocketAddr,
         accepted: u8,
@@ -120,7 +120,7 @@ impl AddressBook {
     }
 
     /// This host's addresses.
-    pub(crate) fn local(&self) -> &[LocalAddress] {
+    pub(crate) fn local(&self) -> &[NumberedAddress] {
         &self.local
     }
 

@@ -116,19 +116,41 @@ impl Health {
 
 /// Counts connection-level timeouts during which no data was acknowledged on a subflow (failure detection `linux`).
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Silence {
+pub(crate) struct UnansweredTimeouts {
     timeouts: u32,
     /// Bytes acknowledged on the subflow at the last of these timeouts.
     acked: u64,
 }
 
-impl Silence {
+impl UnansweredTimeouts {
     /// Counts a connection-level timeout that passed while data was in flight on the subflow. `acked`: bytes
     /// acknowledged on it so far. Returns whether the path counts as dark now.
     pub(crate) fn time_out(&mut self, acked: u64) -> bool {
         self.timeouts = if self.acked == acked { self.timeouts + 1 } else { 0 };
         self.acked = acked;
         self.timeouts >= STALE_AFTER
+    }
+}
+
+impl Subflow {
+    /// A retransmission timeout with failure detection `fast`: the subflow gets no new data until it shows a sign of life.
+    /// `longest`: the longest time between probes of a closed window.
+    pub(crate) fn time_out(&mut self, longest: Duration) {
+        // A path whose last word is a closed window is not dark: what is repeated there probes the window, more and more
+        // seldom.
+        let interval = if self.tcp.peer_window() == 0 { longest } else { PROBE_INTERVAL };
+        self.tcp.probe_at_least_every(Some(interval));
+        self.health.time_out();
+    }
+
+    /// The peer has answered, so the subflow may carry new data again. Returns whether its path was stale.
+    #[inline]
+    pub(crate) fn revive(&mut self, now: Instant) -> bool {
+        let was_stale = self.health.answer();
+        if was_stale {
+            self.tcp.answered_again(now);
+        }
+        was_stale
     }
 }
 
@@ -248,7 +270,7 @@ mod tests {
 
     #[test]
     fn four_silent_timeouts_in_a_row_are_a_dark_path() {
-        let mut silence = Silence::default();
+        let mut silence = UnansweredTimeouts::default();
         let long: Vec<bool> = [0, 0, 0, 10, 10, 10, 10, 10].map(|acked| silence.time_out(acked)).to_vec();
         assert_eq!(long, [false, false, false, false, false, false, false, true]);
     }

@@ -5,7 +5,7 @@ use super::subflow::{Join, Subflow};
 use super::table::SubflowTable;
 use crate::config::PathManager;
 use crate::rate_limiter::Allowance;
-use crate::tcp::{Origin, State};
+use crate::tcp::{Origin, TcpState};
 use core::net::{IpAddr, SocketAddr};
 use pathweave_units::{Duration, Instant};
 
@@ -183,7 +183,7 @@ impl JoinPlan {
 impl Subflow {
     /// Whether the peer has not proved yet that this join is its own.
     pub(crate) fn is_unproved(&self) -> bool {
-        matches!(self.join, Join::Pending { .. }) && self.tcp.state() == State::SynReceived
+        matches!(self.join, Join::Pending { .. }) && self.tcp.state() == TcpState::SynReceived
     }
 }
 
@@ -205,34 +205,7 @@ pub(crate) fn wanted(
     let joinable = |remote: &&RemoteAddress| !(closed_initial && Some(**remote) == initial);
     let mut joins = Vec::new();
     match manager {
-        PathManager::Default => {
-            // One subflow from each local address: to the peer's address of the same number, or to its initial one if
-            // it has announced no other. Numbers count within each address family. If the initial address takes no
-            // joins, only the others count, on both sides.
-            let first = addresses.initial_local().ip();
-            let counts = |local: IpAddr| !closed_initial || local != first;
-            let ours = || addresses.local().iter().map(|l| l.1).filter(|local| counts(*local));
-            // The first subflow's address comes first, even if it is not among those that may be used.
-            let unlisted = Some(first).filter(|first| counts(*first) && ours().all(|local| local != *first));
-            for (i, local) in ours().enumerate() {
-                let before = unlisted.into_iter().chain(ours().take(i));
-                let place = before.filter(|before| before.is_ipv4() == local.is_ipv4()).count();
-                let of_family = |r: &&RemoteAddress| r.address.is_ipv4() == local.is_ipv4();
-                let announced = addresses.remote().iter().filter(joinable).filter(of_family).nth(place);
-                //= RFC 8684 §3.9.1: "the destination port of a SYN containing an MP_JOIN option SHOULD be the same as the remote
-                //= port of the first subflow in the connection"
-                //= tests: mp_join::four_segments_join_a_subflow
-                let only_initial = addresses.remote().iter().filter(of_family).count() == 1 && join_initial;
-                let alone = initial.as_ref().filter(|_| only_initial);
-                let Some(RemoteAddress { address: remote, .. }) = announced.or(alone).filter(joinable) else {
-                    continue;
-                };
-                let used = living().any(|s| s.tcp.local.ip() == local);
-                if !used && local.is_ipv4() == remote.is_ipv4() {
-                    joins.push((SocketAddr::new(local, 0), *remote));
-                }
-            }
-        }
+        PathManager::Default => joins = from_each_address(addresses, subflows, closed_initial, join_initial),
         PathManager::FullMesh => {
             let exists = |local: IpAddr, remote: SocketAddr| {
                 living().any(|s| s.tcp.local.ip() == local && s.tcp.remote == remote)
@@ -262,6 +235,44 @@ pub(crate) fn wanted(
     let open = |(local, remote): &(SocketAddr, SocketAddr)| !plan.is_closed(local.ip(), *remote);
     if living().next().is_some() || joins.iter().any(open) {
         joins.retain(open);
+    }
+    joins
+}
+
+/// One subflow from each local address: to the peer's address of the same number, or to its initial one if
+/// it has announced no other. Numbers count within each address family. If the initial address takes no
+/// joins, only the others count, on both sides.
+fn from_each_address(
+    addresses: &AddressBook,
+    subflows: &SubflowTable,
+    closed_initial: bool,
+    join_initial: bool,
+) -> Vec<(SocketAddr, SocketAddr)> {
+    let initial = addresses.remote().first().copied();
+    let joinable = |remote: &&RemoteAddress| !(closed_initial && Some(**remote) == initial);
+    let mut joins = Vec::new();
+    let first = addresses.initial_local().ip();
+    let counts = |local: IpAddr| !closed_initial || local != first;
+    let ours = || addresses.local().iter().map(|l| l.1).filter(|local| counts(*local));
+    // The first subflow's address comes first, even if it is not among those that may be used.
+    let unlisted = Some(first).filter(|first| counts(*first) && ours().all(|local| local != *first));
+    for (i, local) in ours().enumerate() {
+        let before = unlisted.into_iter().chain(ours().take(i));
+        let place = before.filter(|before| before.is_ipv4() == local.is_ipv4()).count();
+        let of_family = |r: &&RemoteAddress| r.address.is_ipv4() == local.is_ipv4();
+        let announced = addresses.remote().iter().filter(joinable).filter(of_family).nth(place);
+        //= RFC 8684 §3.9.1: "the destination port of a SYN containing an MP_JOIN option SHOULD be the same as the remote
+        //= port of the first subflow in the connection"
+        //= tests: mp_join::four_segments_join_a_subflow
+        let only_initial = addresses.remote().iter().filter(of_family).count() == 1 && join_initial;
+        let alone = initial.as_ref().filter(|_| only_initial);
+        let Some(RemoteAddress { address: remote, .. }) = announced.or(alone).filter(joinable) else {
+            continue;
+        };
+        let used = subflows.iter().any(|s| !s.has_ended() && s.tcp.local.ip() == local);
+        if !used && local.is_ipv4() == remote.is_ipv4() {
+            joins.push((SocketAddr::new(local, 0), *remote));
+        }
     }
     joins
 }

@@ -1,7 +1,7 @@
 //! A subflow as its connection sees it.
 
 use super::health::KeepAlive;
-use super::health::{Health, Silence};
+use super::health::{Health, UnansweredTimeouts};
 use crate::receiver::mappings::Mappings;
 use crate::receiver::window::SubflowWindow;
 use crate::scheduler::SubflowView;
@@ -49,7 +49,7 @@ pub(crate) struct Subflow {
     pub(crate) health: Health,
     /// State of the path that observers were last told.
     pub(crate) shown_health: PathHealth,
-    pub(crate) silence: Silence,
+    pub(crate) silence: UnansweredTimeouts,
     /// When the client repeats its third ACK, unless the fourth comes first (RFC 8684 §3.2).
     pub(crate) third_ack_again: Option<Instant>,
     /// Data bytes that arrived on this subflow before they arrived on others.
@@ -69,7 +69,7 @@ pub(crate) struct Subflow {
     pub(crate) mappings: Mappings,
     pub(crate) window: SubflowWindow,
     /// The last DATA_ACK that left on this subflow, without the octet of a DATA_FIN.
-    pub(crate) told: DataSeq,
+    pub(crate) last_data_ack_sent: DataSeq,
 }
 
 impl Subflow {
@@ -84,7 +84,7 @@ impl Subflow {
             backup: meta.backup,
             health: Health::default(),
             shown_health: PathHealth::Opening,
-            silence: Silence::default(),
+            silence: UnansweredTimeouts::default(),
             third_ack_again: None,
             first_bytes: 0,
             penalised_at: None,
@@ -95,7 +95,7 @@ impl Subflow {
             answered_plainly: false,
             mappings: Mappings::default(),
             window: SubflowWindow::default(),
-            told: DataSeq(0),
+            last_data_ack_sent: DataSeq(0),
         }
     }
 
@@ -219,6 +219,7 @@ impl Subflow {
 
 /// A subflow's state at one time, in the groups that schedulers see.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SubflowSnapshot {
     /// Name of the subflow.
     pub id: SubflowId,

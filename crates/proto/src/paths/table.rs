@@ -20,7 +20,63 @@ pub(crate) struct SubflowTable {
     late_joins: VecDeque<Subflow>,
 }
 
+/// One subflow of a table, beside the others.
+pub(crate) struct Split<'a> {
+    before: &'a mut [Option<Subflow>],
+    pub(crate) subflow: &'a mut Subflow,
+    after: &'a mut [Option<Subflow>],
+    late_joins: &'a mut VecDeque<Subflow>,
+}
+
+impl Split<'_> {
+    /// The other subflows, ordered by name.
+    #[inline]
+    pub(crate) fn others(&self) -> impl Iterator<Item = &Subflow> {
+        self.before.iter().chain(self.after.iter()).flatten()
+    }
+
+    /// The other subflows, for changes.
+    #[inline]
+    pub(crate) fn others_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
+        self.before.iter_mut().chain(self.after.iter_mut()).flatten()
+    }
+
+    /// All subflows, ordered by name.
+    #[inline]
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Subflow> {
+        self.before.iter().flatten().chain([&*self.subflow]).chain(self.after.iter().flatten())
+    }
+
+    /// All subflows, for changes.
+    #[inline]
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
+        self.before.iter_mut().flatten().chain([&mut *self.subflow]).chain(self.after.iter_mut().flatten())
+    }
+
+    /// Drops the joins that wait for a name.
+    pub(crate) fn forget_late_joins(&mut self) {
+        self.late_joins.clear();
+    }
+}
+
 impl SubflowTable {
+    /// The subflow called `id`, beside the others.
+    #[inline]
+    pub(crate) fn split(&mut self, id: SubflowId) -> Option<Split<'_>> {
+        let (before, rest) = self.places.split_at_mut_checked(id.index())?;
+        let (place, after) = rest.split_first_mut()?;
+        Some(Split { before, subflow: place.as_mut()?, after, late_joins: &mut self.late_joins })
+    }
+
+    /// The subflow called `id`, beside the others, for a step that has found it before.
+    ///
+    /// # Panics
+    /// If there is none. Only [`SubflowTable::free_name`] takes a subflow out of the table.
+    #[inline]
+    pub(crate) fn at(&mut self, id: SubflowId) -> Split<'_> {
+        self.split(id).expect("a subflow stays in the table while a step handles it")
+    }
+
     /// The subflow called `id`.
     #[inline]
     pub(crate) fn get(&self, id: SubflowId) -> Option<&Subflow> {
@@ -91,6 +147,22 @@ impl SubflowTable {
         self.usable().filter(|s| s.tcp.queue().packets_out() > 0).map(|s| s.tcp.rto()).max()
     }
 
+    /// Tells every subflow whether data waits that was given to no subflow.
+    #[inline]
+    pub(crate) fn set_backlog(&mut self, backlog: bool) {
+        for subflow in self.iter_mut() {
+            subflow.tcp.backlog = backlog;
+        }
+    }
+
+    /// The subflow whose unsent data comes first in the stream.
+    #[inline]
+    pub(crate) fn with_first_unsent(&self) -> Option<SubflowId> {
+        let unsent = self.iter().filter(|s| s.tcp.queue().unsent() > 0);
+        let first = unsent.filter_map(|s| Some((s.tcp.queue().first_unsent()?.dsn, s.id)));
+        first.min_by_key(|(dsn, _)| *dsn).map(|(_, id)| id)
+    }
+
     /// The name after `id`; after the last one comes the first.
     #[inline]
     pub(crate) fn after(&self, id: SubflowId) -> SubflowId {
@@ -148,11 +220,6 @@ impl SubflowTable {
             self.late_joins.pop_front();
         }
         self.late_joins.push_back(subflow);
-    }
-
-    /// Drops the joins that wait for a name.
-    pub(crate) fn forget_late_joins(&mut self) {
-        self.late_joins.clear();
     }
 
     /// Frees spare capacity.

@@ -12,11 +12,11 @@
 //! * If checksums are in use, data waits until all data of its mapping has come, and is delivered only if the checksum
 //!   is right.
 
-use super::Receiver;
+use super::StreamReceiver;
 use crate::keys::Keys;
 use crate::ordered::Ordered;
 use crate::seq::DataSeq;
-use crate::tcp::{Arrival, SMALL, Waiting, collect, copied, exceeds_memory, memory_of};
+use crate::tcp::{Arrival, SMALL, WaitingMemory, collect, copied, exceeds_memory, memory_of};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::DataChecksum;
@@ -108,11 +108,11 @@ impl Mappings {
 
     /// Memory of the waiting data, at most, bytes; `packet_memory` is what one packet keeps alive.
     #[inline]
-    pub(crate) fn memory(&self, packet_memory: u32) -> Waiting {
+    pub(crate) fn memory(&self, packet_memory: u32) -> WaitingMemory {
         let (pieces, bytes) = self.partial;
         let records = self.waiting.len() + self.known.len() + pieces;
         let blocks = pieces as u64 * u64::from(packet_memory);
-        Waiting { records: memory_of(records, self.waiting_bytes + bytes), blocks }
+        WaitingMemory { records: memory_of(records, self.waiting_bytes + bytes), blocks }
     }
 
     /// Whether data waits for a mapping.
@@ -245,7 +245,7 @@ fn near(low: u32, near: u64) -> Option<u64> {
     near.checked_add_signed(i64::from(low.wrapping_sub(near as u32) as i32))
 }
 
-impl Receiver {
+impl StreamReceiver {
     /// Position of a segment's data in the stream of Multipath TCP, if its own mapping covers exactly the segment.
     pub(crate) fn place(
         &self,
@@ -273,7 +273,7 @@ impl Receiver {
         }
     }
 
-    /// Takes the data of a segment whose mapping does not cover exactly the segment, after [`Receiver::learn`]. Returns
+    /// Takes the data of a segment whose mapping does not cover exactly the segment, after [`StreamReceiver::learn`]. Returns
     /// the number of new bytes.
     pub(crate) fn take_mapped(
         &mut self,

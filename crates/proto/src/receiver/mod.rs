@@ -7,7 +7,7 @@ pub(crate) mod window;
 
 use crate::host::Arrived;
 use crate::seq::DataSeq;
-use crate::tcp::{Tcp, Waiting, memory_limit};
+use crate::tcp::{Tcp, WaitingMemory, memory_limit};
 use bytes::Bytes;
 use pathweave_units::Instant;
 use pathweave_wire::Payload;
@@ -24,7 +24,7 @@ const PLACES: u64 = 2;
 /// The data that a connection has received, and the room that it has for more.
 ///
 /// In its methods, `mptcp` says whether Multipath TCP is in use.
-pub(crate) struct Receiver {
+pub(crate) struct StreamReceiver {
     queue: Reassembly,
     pub(crate) window: ReceiveWindow,
     /// The window in the last segment sent, on any subflow.
@@ -43,10 +43,10 @@ pub(crate) struct Receiver {
     closed: bool,
 }
 
-impl Receiver {
+impl StreamReceiver {
     pub(crate) fn new(window: ReceiveWindow, packet_memory: u32) -> Self {
         let (queue, last_offered) = (Reassembly::new(packet_memory), window.first());
-        Receiver {
+        StreamReceiver {
             queue,
             window,
             last_offered,
@@ -76,7 +76,7 @@ impl Receiver {
     }
     /// Memory of the data; see [`Reassembly::memory`].
     #[inline]
-    pub(crate) fn memory(&self) -> Waiting {
+    pub(crate) fn memory(&self) -> WaitingMemory {
         self.queue.memory()
     }
     /// Whether the end of the stream is known.
@@ -129,7 +129,7 @@ impl Receiver {
     //= -- for example, due to memory constraints when many segments arrive out of order"
     //= tests: resources::gaps_on_all_subflows_share_what_a_connection_may_take
     #[inline]
-    pub(crate) fn limit_memory(&mut self, waiting: Waiting) {
+    pub(crate) fn limit_memory(&mut self, waiting: WaitingMemory) {
         let place = memory_limit(self.window.promised());
         self.full = waiting.records > PLACES * place;
         self.copies = waiting.blocks > place;
@@ -306,7 +306,7 @@ mod tests {
         let says = Says { limit: u64::MAX, step: 1, largest_segment: 1 };
         let mut window = ReceiveWindow::new(ReceiveBuffer::Fixed(400_000), true, &Host::Rfc, (1460, 1448));
         window.offer(DataSeq(0), 0, &says);
-        let mut receiver = Receiver::new(window, 2048);
+        let mut receiver = StreamReceiver::new(window, 2048);
         receiver.window.resize(ReceiveBuffer::Fixed(30_000));
         let mut insert = |at: u64| receiver.insert(DataSeq(at), Payload::Virtual { start: at, len: 1000 }, true);
         let new: u64 = (1000..390_000).step_by(1000).map(&mut insert).sum();
@@ -318,10 +318,10 @@ mod tests {
         assert_eq!(receiver.window.offer(DataSeq(390_000), 0, &says), 30_000, "and only the new buffer is offered");
     }
 
-    fn offered(bytes: u64) -> Receiver {
+    fn offered(bytes: u64) -> StreamReceiver {
         let mut window = ReceiveWindow::new(ReceiveBuffer::Fixed(bytes), true, &Host::Rfc, (1460, 1448));
         window.offer(DataSeq(0), 0, &Says { limit: u64::MAX, step: 1, largest_segment: 1 });
-        Receiver::new(window, 2048)
+        StreamReceiver::new(window, 2048)
     }
 
     fn piece(start: u64, len: u32) -> Payload {

@@ -2,7 +2,7 @@
 
 use crate::ordered::{Ordered, Place};
 use crate::seq::DataSeq;
-use crate::tcp::{Lent, Waiting, collect, memory_of};
+use crate::tcp::{Lent, WaitingMemory, collect, memory_of};
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
 
@@ -12,14 +12,14 @@ fn join(before: &mut Payload, piece: &Payload) -> bool {
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldPiece {
     start: DataSeq,
     payload: Payload,
     /// Charge for the packet memory that the piece keeps alive.
     charge: u32,
 }
 
-impl Held {
+impl HeldPiece {
     fn end(&self) -> DataSeq {
         self.start + u64::from(self.payload.len())
     }
@@ -30,7 +30,7 @@ impl Held {
 pub(crate) struct Reassembly {
     next: DataSeq,
     /// Out-of-order pieces: sorted, disjoint, all beyond `next`.
-    held: Ordered<Held>,
+    held: Ordered<HeldPiece>,
     held_bytes: u64,
     /// Pieces in order, each with the charge for its packet memory.
     ready: VecDeque<(Payload, u32)>,
@@ -66,9 +66,9 @@ impl Reassembly {
     }
     /// Memory of all data here, at most, bytes: copied pieces, and pieces that are charged with their packets' memory.
     #[inline]
-    pub(crate) fn memory(&self) -> Waiting {
+    pub(crate) fn memory(&self) -> WaitingMemory {
         let records = memory_of(self.held.len() + self.ready.len(), self.held_bytes + self.ready_bytes);
-        Waiting { records, blocks: self.lent.charged() }
+        WaitingMemory { records, blocks: self.lent.charged() }
     }
     /// Whether waiting pieces take more memory than a window of full segments could, so that no more are held.
     pub(crate) fn is_overfull(&self, window: u64) -> bool {
@@ -111,7 +111,7 @@ impl Reassembly {
     //= RFC 8684 §3.3.3: "it is only DATA_ACKed once all data has been successfully received at the connection level"
     //= tests: close::the_first_data_fin_counts_and_waits_for_the_data_before_it
     pub(crate) fn set_end(&mut self, end: DataSeq) {
-        if end >= self.held.back().map_or(self.next, Held::end) {
+        if end >= self.held.back().map_or(self.next, HeldPiece::end) {
             self.end.get_or_insert(end);
         }
     }
@@ -248,12 +248,12 @@ impl Reassembly {
         {
             let mut longer = payload.clone();
             if longer.try_merge(&after.payload) {
-                *after = Held { start, payload: longer, charge: 0 };
+                *after = HeldPiece { start, payload: longer, charge: 0 };
                 return i;
             }
         }
         let (payload, charge) = self.lent.keep(payload, limit);
-        let i = self.held.insert(i, Held { start, payload, charge });
+        let i = self.held.insert(i, HeldPiece { start, payload, charge });
         self.held.after(i)
     }
 

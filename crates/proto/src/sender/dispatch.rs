@@ -4,6 +4,7 @@ use super::Sender;
 use crate::paths::table::SubflowTable;
 use crate::scheduler::{Assign, ClippedBy, SubflowView, WindowUse};
 use crate::seq::{DataSeq, SubflowId};
+use crate::tcp::Tcp;
 use core::fmt;
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -78,6 +79,13 @@ pub(crate) struct Terms<'a> {
     pub(crate) fragment_ends: Option<&'a VecDeque<DataSeq>>,
 }
 
+/// The part of an assignment that its subflow can take now.
+struct Clipped {
+    range: Range<DataSeq>,
+    /// The limit that made it smaller than the scheduler asked for, if it is smaller.
+    by: Option<ClippedBy>,
+}
+
 impl Sender {
     /// Cuts a range into segments, queues them on a subflow and updates the subflow's view.
     pub(crate) fn carry_out(
@@ -91,17 +99,41 @@ impl Sender {
         let unknown = ScheduleError::UnknownSubflow(id);
         let view = views.iter_mut().find(|v| v.id == id).ok_or(unknown)?;
         let subflow = subflows.get_mut(id).ok_or(unknown)?;
+        let Clipped { range, by } = self.clip(assign, view, &subflow.tcp, terms)?;
+        let start = range.start;
+        let (end, held) = self.cut(range, assign.window, view, &mut subflow.tcp, terms);
+        let clipped_by = match held {
+            Some(by) if end == start => return Err(ScheduleError::HeldBack(by)),
+            Some(by) => Some(by.clips()),
+            None => by,
+        };
+        if assign.window == WindowUse::Queue {
+            subflow.tcp.end_grant();
+        }
+        view.queue.memory = subflow.tcp.queued_memory();
+        view.queue.space = subflow.tcp.send_buffer(terms.send_buffer).saturating_sub(subflow.tcp.queued_memory());
+        self.map.assign(start..end, id);
+        Ok((start..end, clipped_by))
+    }
+
+    /// Clips an assignment to the stream, the peer's window, and the room of its subflow.
+    fn clip(
+        &self,
+        assign: &Assign,
+        view: &SubflowView,
+        tcp: &Tcp,
+        terms: &Terms<'_>,
+    ) -> Result<Clipped, ScheduleError> {
+        let id = assign.subflow;
         let mss = u64::from(view.mss.max(1));
-        let mut clipped_by = None;
+        let mut by = None;
         let start = assign.range.start.max(self.map.first_unacked());
         let mut end = assign.range.end;
         if end > self.map.written_end() {
-            end = self.map.written_end();
-            clipped_by = Some(ClippedBy::Data);
+            (end, by) = (self.map.written_end(), Some(ClippedBy::Data));
         }
         if end > self.peer.end {
-            end = self.peer.end;
-            clipped_by = Some(ClippedBy::SendWindow);
+            (end, by) = (self.peer.end, Some(ClippedBy::SendWindow));
         }
         if start >= end {
             return Err(ScheduleError::EmptyRange);
@@ -127,81 +159,95 @@ impl Sender {
             WindowUse::Queue => segments * mss,
         };
         if end.since(start) > room {
+            let window = room == segments * mss;
             end = start + room;
-            let by = if room == segments * mss { ClippedBy::CongestionWindow } else { ClippedBy::SendBuffer };
-            clipped_by = Some(by);
+            by = Some(if window { ClippedBy::CongestionWindow } else { ClippedBy::SendBuffer });
         }
         if let (WindowUse::Queue, Some(ends)) = (assign.window, terms.fragment_ends) {
             // A host that keeps the stream in fragments checks its memory after each of them.
-            let limit = subflow.tcp.send_buffer(terms.send_buffer);
-            let full = |border: &&DataSeq| subflow.tcp.memory_with(start, border.since(start)) >= limit;
-            let borders = ends.iter().skip_while(|e| **e <= start).take_while(|e| **e < end);
-            if let Some(border) = borders.into_iter().find(full) {
-                (end, clipped_by) = (*border, Some(ClippedBy::SendBuffer));
+            let limit = tcp.send_buffer(terms.send_buffer);
+            let full = |border: &&DataSeq| tcp.memory_with(start, border.since(start)) >= limit;
+            let mut borders = ends.iter().skip_while(|e| **e <= start).take_while(|e| **e < end);
+            if let Some(border) = borders.find(full) {
+                (end, by) = (*border, Some(ClippedBy::SendBuffer));
             }
         }
-        let in_flight = self.map.assigned_bytes() > 0;
-        let mut held = None;
+        Ok(Clipped { range: start..end, by })
+    }
+
+    /// Cuts a range into segments and queues them, up to the first that is held back. Returns the end of what was queued,
+    /// and what holds the rest back.
+    fn cut(
+        &mut self,
+        range: Range<DataSeq>,
+        window: WindowUse,
+        view: &mut SubflowView,
+        tcp: &mut Tcp,
+        terms: &Terms<'_>,
+    ) -> (DataSeq, Option<HeldBy>) {
+        let (start, end) = (range.start, range.end);
+        let mss = u64::from(view.mss.max(1));
         let mut at = start;
         while at < end {
             // Data that continues the subflow's queue fills its last segment first.
-            let room = u64::from(subflow.tcp.room_in_last(at));
+            let room = u64::from(tcp.room_in_last(at));
             //= RFC 9293 §3.9.1.2 (SHLD-28): "a TCP implementation SHOULD send a maximum-sized segment whenever possible"
             //= tests: path_mtu::each_path_is_filled_to_its_own_mtu
             let full = if room > 0 { room } else { mss };
             let record_end = if self.records.is_empty() { None } else { self.records.end_of(at) };
             let piece = at..end.min(at + full).min(record_end.unwrap_or(end));
             let ends_record = record_end == Some(piece.end);
-            // Only data that no subflow carries yet may wait; data that is sent again unblocks the stream.
-            let short = piece.end.since(piece.start) < full && self.map.span_at(at).is_none();
-            // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window, unless they
-            // follow a full segment of the same burst and Nagle's rule lets them leave. Data queued beyond the
-            // congestion window fills the send window to the byte; Nagle's rule acts on the subflow.
-            //= RFC 9293 §3.8.6.2.1 (MUST-38): "A TCP implementation MUST include a SWS avoidance algorithm in the sender"
-            //= tests: zero_window::a_byte_at_a_time_reader_makes_no_silly_segments
-            let respects = assign.window == WindowUse::Respect;
-            let window_edge = piece.end == self.peer.end && piece.end < self.map.written_end();
-            let worth = 2 * piece.end.since(piece.start) >= self.peer.largest || self.peer.overridden;
-            let holds = if at > start { subflow.tcp.small_outstanding() } else { in_flight || !worth };
-            if respects && short && window_edge && holds {
-                held = Some(HeldBy::SillyWindow);
-                break;
-            }
-            // Nagle's rule (RFC 9293 §3.7.4): the stream's last bytes wait for more data, or for the acknowledgement of
-            // data in flight. Queued data waits on its subflow.
-            let stream_edge = piece.end == self.map.written_end() && !terms.ends;
-            if terms.holds && short && stream_edge && !self.peer.overridden {
-                held = Some(HeldBy::Cork);
-                break;
-            }
-            //= RFC 9293 §3.9.1.2 (MAY-16): "the TCP implementation MAY aggregate the data internally without sending it"
-            //= tests: zero_window::nagle_holds_a_short_tail_only_while_a_short_segment_is_out
-            if respects && short && stream_edge && terms.nagle && subflow.tcp.small_outstanding() {
-                held = Some(HeldBy::Nagle);
-                break;
+            let len = piece.end.since(piece.start);
+            if len < full
+                && let Some(by) = self.held_by(&piece, at > start, window, tcp, terms)
+            {
+                return (at, Some(by));
             }
             //= RFC 9293 §3.9.1.2 (SHLD-27): "The transmitter SHOULD collapse successive bits when it packetizes data, to send the
             //= largest possible segment"
             //= tests: zero_window::nagle_holds_a_short_tail_only_while_a_short_segment_is_out, chunks::the_form_of_a_stream_changes_no_segment
             let payload = self.buffer.get(piece.clone());
-            subflow.tcp.queue_segment(piece.start, payload, ends_record, &mut self.buffer);
+            tcp.queue_segment(piece.start, payload, ends_record, &mut self.buffer);
             view.queue.unsent += u32::from(room == 0);
-            let len = piece.end.since(piece.start);
             view.queue.bytes += len;
             at = piece.end;
         }
-        if let Some(by) = held {
-            if at == start {
-                return Err(ScheduleError::HeldBack(by));
-            }
-            clipped_by = Some(by.clips());
+        (at, None)
+    }
+
+    /// What holds a short segment back, if anything does. `follows`: it follows a segment of the same assignment.
+    fn held_by(
+        &self,
+        piece: &Range<DataSeq>,
+        follows: bool,
+        window: WindowUse,
+        tcp: &Tcp,
+        terms: &Terms<'_>,
+    ) -> Option<HeldBy> {
+        // Only data that no subflow carries yet may wait; data that is sent again unblocks the stream.
+        if self.map.span_at(piece.start).is_some() {
+            return None;
         }
-        if assign.window == WindowUse::Queue {
-            subflow.tcp.end_grant();
+        // Silly window avoidance (RFC 9293 §3.8.6.2.1): a window's last bytes wait for more window, unless they
+        // follow a full segment of the same burst and Nagle's rule lets them leave. Data queued beyond the
+        // congestion window fills the send window to the byte; Nagle's rule acts on the subflow.
+        //= RFC 9293 §3.8.6.2.1 (MUST-38): "A TCP implementation MUST include a SWS avoidance algorithm in the sender"
+        //= tests: zero_window::a_byte_at_a_time_reader_makes_no_silly_segments
+        let respects = window == WindowUse::Respect;
+        let window_edge = piece.end == self.peer.end && piece.end < self.map.written_end();
+        let worth = 2 * piece.end.since(piece.start) >= self.peer.largest || self.peer.overridden;
+        let holds = if follows { tcp.small_outstanding() } else { self.map.assigned_bytes() > 0 || !worth };
+        if respects && window_edge && holds {
+            return Some(HeldBy::SillyWindow);
         }
-        view.queue.memory = subflow.tcp.queued_memory();
-        view.queue.space = subflow.tcp.send_buffer(terms.send_buffer).saturating_sub(subflow.tcp.queued_memory());
-        self.map.assign(start..at, id);
-        Ok((start..at, clipped_by))
+        // Nagle's rule (RFC 9293 §3.7.4): the stream's last bytes wait for more data, or for the acknowledgement of
+        // data in flight. Queued data waits on its subflow.
+        let stream_edge = piece.end == self.map.written_end() && !terms.ends;
+        if terms.holds && stream_edge && !self.peer.overridden {
+            return Some(HeldBy::Cork);
+        }
+        //= RFC 9293 §3.9.1.2 (MAY-16): "the TCP implementation MAY aggregate the data internally without sending it"
+        //= tests: zero_window::nagle_holds_a_short_tail_only_while_a_short_segment_is_out
+        (respects && stream_edge && terms.nagle && tcp.small_outstanding()).then_some(HeldBy::Nagle)
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Sender {
     /// Ends of the application's records. No segment has bytes of two records.
     pub(crate) records: Messages,
     /// The peer's window.
-    pub(crate) peer: PeerWindow,
+    pub(crate) peer: ConnectionSendWindow,
     /// The limit that holds data back although some subflow has window space, as last told to the scheduler.
     pub(crate) blocked: Option<Blocked>,
     /// While a limit holds data back: the time up to which that was counted.
@@ -55,7 +55,7 @@ impl Sender {
             buffer: SendBuffer::default(),
             messages: Messages::default(),
             records: Messages::default(),
-            peer: PeerWindow::default(),
+            peer: ConnectionSendWindow::default(),
             blocked: None,
             limited_since: None,
             busy: Busy::default(),
@@ -211,7 +211,7 @@ impl Busy {
 
 /// The window that the peer offers, and probes of it.
 #[derive(Debug, Default)]
-pub(crate) struct PeerWindow {
+pub(crate) struct ConnectionSendWindow {
     /// End of the window: the first byte beyond it.
     pub(crate) end: DataSeq,
     /// Size of the window as the peer last announced it, and the largest so far, bytes.
@@ -226,7 +226,7 @@ pub(crate) struct PeerWindow {
     pub(crate) overridden: bool,
 }
 
-impl PeerWindow {
+impl ConnectionSendWindow {
     /// Sets the window that the handshake has announced.
     pub(crate) fn begin(&mut self, bytes: u64) {
         (self.end, self.size, self.largest) = (DataSeq(bytes), bytes, bytes);

@@ -2,7 +2,8 @@
 
 use super::{Sender, longest_probe_interval};
 use crate::config::{ConnectionConfig, FailureDetection};
-use crate::paths::table::SubflowTable;
+use crate::paths::subflow::Subflow;
+use crate::paths::table::{Split, SubflowTable};
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
@@ -175,10 +176,10 @@ impl Sender {
     /// segments too, and more of them with each DATA_ACK until it answers. So the stream continues before a timeout
     /// shows whether the path is dark, and if the path is only slow or has lost the end of a window, little arrives
     /// twice. Returns whether there is anything to send.
-    pub(crate) fn pass_by(&mut self, now: Instant, subflows: &mut SubflowTable, id: SubflowId) -> bool {
+    pub(crate) fn pass_by(&mut self, now: Instant, at: &mut Split<'_>) -> bool {
         let first = self.map.first_unacked();
-        let others = subflows.iter().any(|s| s.id != id && s.answers());
-        let Some(subflow) = subflows.get_mut(id) else { return false };
+        let others = at.others().any(Subflow::answers);
+        let subflow = &mut *at.subflow;
         if !others || !subflow.tcp.unacked_data().any(|r| r.contains(&first)) {
             return false;
         }
@@ -189,7 +190,7 @@ impl Sender {
         for range in subflow.tcp.overdue_data(now).filter(|r| r.end > first && r.start < end) {
             self.reinjection.add(range);
         }
-        self.make_way(subflows, id);
+        self.make_way(at);
         true
     }
 
@@ -200,25 +201,24 @@ impl Sender {
         self.reinjection.clear();
     }
 
-    /// Hands the data of `id` over to other subflows. Data that it has not sent yet becomes unassigned.
-    pub(crate) fn hand_over(&mut self, subflows: &mut SubflowTable, id: SubflowId) {
-        let Some(subflow) = subflows.get_mut(id) else { return };
-        for range in subflow.tcp.take_unsent() {
-            self.map.withdraw(range, id);
+    /// Hands the data of a subflow over to others. Data that it has not sent yet becomes unassigned.
+    pub(crate) fn hand_over(&mut self, at: &mut Split<'_>) {
+        for range in at.subflow.tcp.take_unsent() {
+            self.map.withdraw(range, at.subflow.id);
         }
-        for range in subflow.tcp.unacked_data() {
+        for range in at.subflow.tcp.unacked_data() {
             self.reinjection.add(range);
         }
-        self.make_way(subflows, id);
+        self.make_way(at);
     }
 
-    /// Takes back what other subflows have queued beyond their windows, because the data of `id` comes before it in the
+    /// Takes back what other subflows have queued beyond their windows, because the data of this one comes before it in the
     /// stream.
-    fn make_way(&mut self, subflows: &mut SubflowTable, id: SubflowId) {
+    fn make_way(&mut self, at: &mut Split<'_>) {
         if self.reinjection.is_empty() {
             return;
         }
-        for subflow in subflows.usable_mut().filter(|s| s.id != id) {
+        for subflow in at.others_mut().filter(|s| s.usable()) {
             for range in subflow.tcp.take_unsent() {
                 self.map.withdraw(range.clone(), subflow.id);
                 if self.map.span_at(range.start).is_some() {

@@ -38,7 +38,7 @@ impl Congestion {
 
 /// Measurements of delivered and lost data.
 #[derive(Debug, Default)]
-pub(super) struct Delivery {
+pub(super) struct DeliveryMeter {
     /// Bytes delivered to the peer in all, and when that number last changed.
     pub(super) bytes: u64,
     pub(super) at: Instant,
@@ -50,7 +50,7 @@ pub(super) struct Delivery {
     pub(super) bytes_between_losses: u64,
 }
 
-impl Delivery {
+impl DeliveryMeter {
     /// Delivery rate, bytes per second; 0 before the first measurement.
     pub(super) fn rate(&self) -> f64 {
         self.rate.get().unwrap_or_else(|| {
@@ -67,24 +67,6 @@ impl Delivery {
 pub(super) struct Round {
     pub(super) end: u64,
     pub(super) start: Option<Instant>,
-}
-
-/// The peer's window.
-//= RFC 9293 §3.1 (REC-1): "It is RECOMMENDED that implementations will reserve 32-bit fields for the send and receive window sizes
-//= in the connection record and do all window computations with 32 bits"
-//= tests: zero_window::scaled_windows_are_rounded_but_kept
-//= RFC 8684 §3.3.5: "The sender MUST also remember the receive windows advertised by each subflow"
-//= tests: window_updates::an_old_segment_does_not_bring_back_an_old_window
-#[derive(Debug, Default)]
-pub(super) struct PeerWindow {
-    /// The last window and the largest of all, bytes.
-    pub(super) bytes: u64,
-    pub(super) largest: u64,
-    /// Sequence number of the segment that brought the last update (RFC 9293 §3.10.7.4: SND.WL1). The number that it
-    /// acknowledged (SND.WL2) is never above `una`, so it needs no field.
-    pub(super) seq: u64,
-    /// Low 32 bits of the last DATA_ACK on this subflow.
-    pub(super) data_ack: Option<u32>,
 }
 
 /// Sending times of the segments that one acknowledgement covers, for measuring round trips.
@@ -141,30 +123,8 @@ impl Tcp {
             self.update_pacing();
             return true;
         }
-        let echoed =
-            segment.options.timestamps.filter(|_| self.agreed.timestamps).map(|t| self.opening.own_time(t.echo));
-        let mut d = Delivered {
-            una_advanced: ack > self.send.una,
-            echoed_timestamp: echoed,
-            rack_echo: echoed.filter(|_| self.rtt.tells_by_echoes()),
-            congestion_echo: echo,
-            ..Delivered::default()
-        };
         let mut samples = Samples::default();
-        changes.has_sack = !segment.options.sack.is_empty();
-        // Segments below this are late if they are acknowledged now. This acknowledgement's own SACKs do not count.
-        let sacked_before = self.recovery.highest_sacked;
-        if self.sack_recovery() && changes.has_sack {
-            self.handle_sack(now, segment, ack, &mut d, &mut samples);
-        }
-        if d.una_advanced {
-            self.advance_una(now, ack, sacked_before, &mut d, &mut samples, &mut changes.acked);
-        }
-        changes.told = match (d.una_advanced, d.newly_sacked) {
-            (true, _) => Told::Acknowledged,
-            (false, true) => Told::Sacked,
-            (false, false) => Told::Nothing,
-        };
+        let mut d = self.take_delivered(now, segment, ack, &mut samples, changes);
         // RFC 5681 §2: a duplicate acknowledgement.
         //= RFC 8684 §3: "an MPTCP implementation receiving a duplicate ACK that contains an MPTCP option MUST NOT treat it as a
         //= signal of congestion"
@@ -175,19 +135,7 @@ impl Tcp {
         let says_something = !segment.payload.is_empty() || window_changed || !segment.options.mptcp.is_empty();
         d.duplicate_ack = !d.una_advanced && !says_something && self.queue.packets_out() > 0;
         if !self.sack_recovery() {
-            if d.una_advanced {
-                let gone = d.segments.saturating_sub(1);
-                self.recovery.duplicate_acks = self.recovery.duplicate_acks.saturating_sub(gone);
-                if self.recovery.state != super::recovery::State::Recovery {
-                    self.recovery.duplicate_acks = 0;
-                }
-            } else if d.duplicate_ack
-                && self.recovery.duplicate_acks < self.queue.packets_out()
-                && self.recovery.state != super::recovery::State::Loss
-            {
-                self.recovery.duplicate_acks += 1;
-                d.segments = 1;
-            }
+            self.count_duplicate_acks(&mut d);
         }
         let rtt = self.sample_rtt(now, segment, &samples, d.una_advanced);
         changes.rtt = rtt;
@@ -204,6 +152,74 @@ impl Tcp {
         if d.una_advanced || (d.segments > 0 && self.timer_is_probe()) {
             self.arm_after_ack(now);
         }
+        self.feed_controller(now, peers, &d, rtt, round_ended);
+        debug_assert!(self.queue.is_consistent(), "the counters agree with the segments: {:?}", self.queue);
+        true
+    }
+
+    /// Takes what the acknowledgement number and the SACK blocks newly report to have arrived.
+    #[inline]
+    fn take_delivered(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        ack: u64,
+        samples: &mut Samples,
+        changes: &mut Changes,
+    ) -> Delivered {
+        let echoed =
+            segment.options.timestamps.filter(|_| self.agreed.timestamps).map(|t| self.opening.own_time(t.echo));
+        let mut d = Delivered {
+            una_advanced: ack > self.send.una,
+            echoed_timestamp: echoed,
+            rack_echo: echoed.filter(|_| self.rtt.tells_by_echoes()),
+            congestion_echo: segment.flags.contains(Flags::ECE),
+            ..Delivered::default()
+        };
+        changes.has_sack = !segment.options.sack.is_empty();
+        // Segments below this are late if they are acknowledged now. This acknowledgement's own SACKs do not count.
+        let sacked_before = self.recovery.highest_sacked;
+        if self.sack_recovery() && changes.has_sack {
+            self.handle_sack(now, segment, ack, &mut d, samples);
+        }
+        if d.una_advanced {
+            self.advance_una(now, ack, sacked_before, &mut d, samples, &mut changes.acked);
+        }
+        changes.told = match (d.una_advanced, d.newly_sacked) {
+            (true, _) => Told::Acknowledged,
+            (false, true) => Told::Sacked,
+            (false, false) => Told::Nothing,
+        };
+        d
+    }
+
+    /// Counts duplicate acknowledgements in place of SACK blocks: each one stands for a segment that has left the network.
+    fn count_duplicate_acks(&mut self, d: &mut Delivered) {
+        if d.una_advanced {
+            let gone = d.segments.saturating_sub(1);
+            self.recovery.duplicate_acks = self.recovery.duplicate_acks.saturating_sub(gone);
+            if self.recovery.state != super::RecoveryState::Recovery {
+                self.recovery.duplicate_acks = 0;
+            }
+        } else if d.duplicate_ack
+            && self.recovery.duplicate_acks < self.queue.packets_out()
+            && self.recovery.state != super::RecoveryState::Loss
+        {
+            self.recovery.duplicate_acks += 1;
+            d.segments = 1;
+        }
+    }
+
+    /// Tells the controller what the acknowledgement has delivered, and takes its window and its pacing rate.
+    #[inline]
+    fn feed_controller(
+        &mut self,
+        now: Instant,
+        peers: Peers<'_>,
+        d: &Delivered,
+        rtt: Option<Duration>,
+        round_ended: bool,
+    ) {
         if let Some(idle) = self.send.idle_for.take() {
             self.with_controller(now, peers, |c, cx| c.on_restart(cx, idle));
         }
@@ -212,7 +228,7 @@ impl Tcp {
             let sample = Ack { segments: d.segments, bytes: d.bytes, rtt, round_ended };
             self.with_controller(now, peers, |c, cx| c.on_sample(cx, &sample));
             if self.recovery.in_reduction() {
-                self.reduce_window(&d);
+                self.reduce_window(d);
             } else if d.una_advanced && self.may_grow(d.segments) {
                 self.with_controller(now, peers, |c, cx| c.on_ack(cx, &sample));
             }
@@ -224,47 +240,11 @@ impl Tcp {
         }
         self.host.acknowledged(self.congestion.window.cwnd);
         self.update_pacing();
-        debug_assert!(self.queue.is_consistent(), "the counters agree with the segments: {:?}", self.queue);
-        true
     }
 
     /// Whether nothing is in flight, as on a side that only receives: an acknowledgement has no effect then.
     fn nothing_is_out(&self) -> bool {
         self.queue.is_empty() && self.send.idle_for.is_none() && self.recovery.is_quiet()
-    }
-
-    /// Takes the window of an acceptable segment that is no older than the last update; returns whether it changed.
-    //= RFC 9293 §3.10.7.4: "The check here prevents using old segments to update the window"
-    //= tests: window_updates::an_old_segment_does_not_bring_back_an_old_window, window_updates::what_acknowledges_new_data_updates_the_window_also_where_a_later_segment_came_first
-    pub(super) fn update_peer_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
-        if ack < self.send.una {
-            return false;
-        }
-        // A segment that acknowledges new data is newer than any window update seen before, whatever happened to the
-        // segments between. If its window were ignored, the old one would count from the new acknowledgement, and the
-        // edge would be where the peer never offered it. A segment that acknowledges nothing new acknowledges as much
-        // as the last update did, so its sequence number alone decides.
-        if ack == self.send.una && seq < self.peer_window.seq {
-            return false;
-        }
-        //= RFC 7323 §2.2: "The window field in a segment where the SYN bit is set (i.e., a <SYN> or <SYN,ACK>) MUST NOT be scaled"
-        //= tests: handshake::a_peers_syn_has_no_scaled_window
-        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.agreed.peer_window_shift };
-        //= RFC 9293 §3.1 (MUST-1): "The window size MUST be treated as an unsigned number, or else large window sizes will appear
-        //= like negative windows and TCP will not work"
-        //= tests: zero_window::scaled_windows_are_rounded_but_kept
-        let window = u64::from(segment.window) << shift;
-        let mut changed = window != self.peer_window.bytes;
-        self.peer_window.bytes = window;
-        self.peer_window.largest = self.peer_window.largest.max(window);
-        self.peer_window.seq = seq;
-        if let Some(data_ack) = segment.options.dss.and_then(|dss| dss.data_ack) {
-            let low = data_ack.expand(0) as u32;
-            // The window counts from the DATA_ACK. But without SACK, duplicates caused by a loss must be counted even
-            // while the DATA_ACK advances.
-            changed |= self.peer_window.data_ack.replace(low) != Some(low) && self.sack_recovery();
-        }
-        changed
     }
 
     #[inline(never)]

@@ -1,6 +1,6 @@
 //! When the receiving half acknowledges: delayed and immediate acknowledgements (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
 
-use super::receive::{Received, Receiver};
+use super::receive::{Received, SubflowReceiver};
 use crate::config::TcpConfig;
 use crate::host::{AckHost, Host, Surroundings};
 use pathweave_units::{Duration, Instant};
@@ -31,7 +31,7 @@ pub(super) struct Acks {
     pushed: bool,
     /// When data or a FIN last came; time zero before the first.
     last_data: Instant,
-    /// The segment that [`Receiver::decide_ack`] is to decide on.
+    /// The segment that [`SubflowReceiver::decide_ack`] is to decide on.
     noted: Option<(Received, bool, u32)>,
     /// The next expected sequence number when the last acknowledgement was sent, and the window that it offered.
     pub(super) acked_next: u64,
@@ -66,8 +66,8 @@ pub(crate) struct PeerClock {
     last_echo: u32,
 }
 
-impl Receiver {
-    /// Notes a received data segment or FIN. [`Receiver::decide_ack`] must follow once its data is in place.
+impl SubflowReceiver {
+    /// Notes a received data segment or FIN. [`SubflowReceiver::decide_ack`] must follow once its data is in place.
     pub(crate) fn note(
         &mut self,
         now: Instant,
@@ -145,32 +145,13 @@ impl Receiver {
     //= tests: delayed_ack::a_lone_segment_is_acknowledged_after_the_delay_at_most
     pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, around: &Surroundings, config: &TcpConfig) {
         let Some((received, fin, _)) = self.acks.noted.take() else { return };
-        if !self.acks.started {
-            self.acks.started = true;
-            self.renew_quick(window, config);
-        } else if received == Received::InOrder && self.acks.host.starts_again(around.rto, config.delayed_ack_timeout) {
-            self.renew_quick(window, config);
-        }
-        if core::mem::take(&mut self.acks.grew) {
-            self.acks.quick |= 1;
-        }
-        if received == Received::Duplicate
-            && self.duplicate.is_some_and(|d| d.1 <= self.next)
-            && self.acks.host.starts_again_after_duplicate()
-        {
-            self.renew_quick(window, config);
-        }
+        self.renew_quick_if_due(received, window, around, config);
         let (unacked, full) = (self.next - self.acks.acked_next, u64::from(self.full_segment));
         let second = unacked > full;
         // Reading soon makes the window larger (RFC 1122 §4.2.3.2).
         let waits_for_reader = second
             && self.acks.host.waits_for_reader(window < self.acks.offered, unacked > MOST_AT_ONCE * full, around);
-        let at_once = fin
-            || (received == Received::Duplicate && self.held.is_empty())
-            || self.filled_hole
-            || self.acks.quick > 0
-            || !config.delayed_ack
-            || (second && !waits_for_reader);
+        let at_once = fin || self.is_urgent(received) || !config.delayed_ack || (second && !waits_for_reader);
         self.filled_hole = false;
         if at_once {
             self.acks.host.answers_at_once();
@@ -185,6 +166,31 @@ impl Receiver {
             self.ack_by(Some(now));
         } else if self.acks.due == AckDue::No {
             self.acks.due = AckDue::At(config.expiry(now, self.acks.host.delay(config.delayed_ack_timeout)));
+        }
+    }
+
+    /// Whether the segment just received is acknowledged without any delay.
+    fn is_urgent(&self, received: Received) -> bool {
+        let is_repetition = received == Received::Duplicate && self.held.is_empty();
+        is_repetition || self.filled_hole || self.acks.quick > 0
+    }
+
+    /// Acknowledges the next segments at once at the start, and when the host starts again.
+    fn renew_quick_if_due(&mut self, received: Received, window: u64, around: &Surroundings, config: &TcpConfig) {
+        if !self.acks.started {
+            self.acks.started = true;
+            self.renew_quick(window, config);
+        } else if received == Received::InOrder && self.acks.host.starts_again(around.rto, config.delayed_ack_timeout) {
+            self.renew_quick(window, config);
+        }
+        if core::mem::take(&mut self.acks.grew) {
+            self.acks.quick |= 1;
+        }
+        if received == Received::Duplicate
+            && self.duplicate.is_some_and(|d| d.1 <= self.next)
+            && self.acks.host.starts_again_after_duplicate()
+        {
+            self.renew_quick(window, config);
         }
     }
 

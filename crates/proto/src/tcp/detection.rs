@@ -2,7 +2,7 @@
 
 use super::Tcp;
 use super::ack::timestamp;
-use super::recovery::{Delivered, Recovery, State};
+use super::recovery::{Delivered, Recovery, RecoveryState};
 use crate::config::LossRecovery;
 use crate::send_queue::SentSegment;
 use pathweave_units::{Duration, Instant};
@@ -132,7 +132,7 @@ impl Tcp {
     //= tests: loss_recovery::an_acknowledgement_that_waited_for_a_hole_is_no_sign_of_reordering, rack::in_recovery_nothing_waits_for_what_may_only_be_late
     pub(super) fn reordering_window(&self) -> Duration {
         if !self.recovery.reordering_seen() {
-            if matches!(self.recovery.state, State::Recovery | State::Loss) {
+            if matches!(self.recovery.state, RecoveryState::Recovery | RecoveryState::Loss) {
                 return Duration::ZERO;
             }
             if self.queue.sacked_out.max(self.recovery.duplicate_acks) >= DUPLICATE_THRESHOLD {
@@ -201,8 +201,10 @@ impl Tcp {
 
     /// RFC 6582: the first segment is lost after three duplicates, and after each partial acknowledgement.
     pub(super) fn newreno_losses(&mut self, delivered: &Delivered) {
-        let partial = self.recovery.state == State::Recovery && delivered.una_advanced;
-        if partial || (self.recovery.state < State::Recovery && self.recovery.duplicate_acks >= DUPLICATE_THRESHOLD) {
+        let partial = self.recovery.state == RecoveryState::Recovery && delivered.una_advanced;
+        if partial
+            || (self.recovery.state < RecoveryState::Recovery && self.recovery.duplicate_acks >= DUPLICATE_THRESHOLD)
+        {
             let head = self.queue.sent_names().start;
             if self.queue.get(head).is_some_and(|s| !s.lost) {
                 self.lose(head);

@@ -1,14 +1,15 @@
 //! Opening a subflow (RFC 9293 §3.5, §3.10.7.3).
 
-use super::ack::{Congestion, Delivery, PeerWindow, Round};
+use super::ack::{Congestion, DeliveryMeter, Round};
 use super::pacing::Pacer;
 use super::path_mtu::PathMtu;
-use super::receive::Receiver;
+use super::receive::SubflowReceiver;
 use super::recovery::Recovery;
 use super::rtt::Rtt;
-use super::timers::{RetransmitTimer, Silence, Timers};
+use super::send_window::SubflowSendWindow;
+use super::timers::{RetransmitTimer, TimeoutRun, Timers};
 use super::transmit::{Due, SendSpace};
-use super::{Changes, Counters, Ended, Outgoing, Peers, State, Tcp, Verdict};
+use super::{Changes, Counters, Ended, Outgoing, Peers, Tcp, TcpState, Verdict};
 use crate::config::{LossRecovery, TcpConfig, largest_segment};
 use crate::congestion::Controller;
 use crate::host::{Host, SubflowHost};
@@ -96,7 +97,7 @@ impl Tcp {
         Tcp {
             local,
             remote,
-            state: State::Closed,
+            state: TcpState::Closed,
             opening: Opening {
                 isn: origin.sequence,
                 timestamp_offset: origin.timestamp,
@@ -125,14 +126,14 @@ impl Tcp {
             congestion: Congestion::new(cwnd, controller),
             rtt: Rtt::new(&host, config.min_rto, config.max_rto),
             recovery: Recovery::new(),
-            delivery: Delivery::default(),
+            delivery: DeliveryMeter::default(),
             round: Round::default(),
-            peer_window: PeerWindow::default(),
+            peer_window: SubflowSendWindow::default(),
             due: Due::default(),
-            silence: Silence::default(),
+            silence: TimeoutRun::default(),
             pacer: Pacer::new(config.pacing),
             backlog: false,
-            receiver: Receiver::new(&config, &host),
+            receiver: SubflowReceiver::new(&config, &host),
             timers: Timers::default(),
             counters: Counters::default(),
             host: SubflowHost::new(&host, config.send_buffer_tuning, cwnd, DEFAULT_MSS),
@@ -150,7 +151,7 @@ impl Tcp {
         largest_window: u64,
     ) -> Self {
         let mut tcp = Tcp::new(config, host, controller, addresses, origin, largest_window);
-        tcp.state = State::SynSent;
+        tcp.state = TcpState::SynSent;
         tcp.send.nxt = 1;
         tcp
     }
@@ -166,7 +167,7 @@ impl Tcp {
         largest_window: u64,
     ) -> Self {
         let mut tcp = Tcp::new(config, host, controller, (syn.dst, syn.src), origin, largest_window);
-        tcp.state = State::SynReceived;
+        tcp.state = TcpState::SynReceived;
         tcp.send.nxt = 1;
         tcp.negotiate(now, syn);
         tcp
@@ -323,7 +324,7 @@ impl Tcp {
     /// Whether this acknowledges our answer to a crossing SYN while the peer's own answer is lost.
     pub(crate) fn completes_crossing(&self, segment: &Segment) -> bool {
         let follows = self.opening.crossing.as_ref().is_some_and(|syn| segment.seq == syn.seq.wrapping_add(1));
-        follows && self.state == State::SynSent && !segment.flags.intersects(Flags::SYN | Flags::RST)
+        follows && self.state == TcpState::SynSent && !segment.flags.intersects(Flags::SYN | Flags::RST)
     }
 
     /// The answer to a crossing SYN: our SYN once more, with an acknowledgement (RFC 9293 §3.5, figure 8).
@@ -347,7 +348,7 @@ impl Tcp {
     //= tests: congestion::after_a_handshake_that_was_lost_twice_the_first_window_is_one_segment
     #[cold]
     pub(super) fn establish(&mut self, now: Instant, peers: Peers<'_>, changes: &mut Changes) {
-        self.state = if self.send.fin_queued { State::FinWait1 } else { State::Established };
+        self.state = if self.send.fin_queued { TcpState::FinWait1 } else { TcpState::Established };
         self.timers.retransmit = None;
         if self.opening.retransmissions == 0 && !self.opening.asked_again {
             let rtt = now.since(self.opening.syn_sent_at);

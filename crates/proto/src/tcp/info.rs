@@ -1,15 +1,15 @@
 //! The part of a subflow's snapshot about its TCP that schedulers do not see: values of Linux's `tcp_info` that are
 //! nowhere else.
 
-use super::recovery::State as RecoveryState;
-use super::{State, Tcp};
+use super::recovery::RecoveryState;
+use super::{Tcp, TcpState};
 use pathweave_units::Instant;
 
 /// State of one subflow's TCP at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
     /// The state of RFC 9293 §3.3.2.
-    pub state: State,
+    pub state: TcpState,
     /// Whether losses are being repaired, and why (`tcpi_ca_state`).
     pub recovery: RecoveryState,
     /// Whether the two SYNs have agreed on timestamps (RFC 7323).

@@ -18,23 +18,26 @@ pub(crate) const COLLECTED: usize = 4096;
 /// Memory that waiting data takes at most, bytes. The two parts are counted apart: another device puts the same
 /// segments into other blocks, and which segments are dropped must not depend on that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingMemory {
     /// The data itself, and the records of its pieces.
     pub(crate) records: u64,
     /// Blocks of packets that the pieces keep alive.
     pub(crate) blocks: u64,
 }
 
-impl Waiting {
+impl WaitingMemory {
     #[inline]
     pub(crate) fn total(self) -> u64 {
         self.records + self.blocks
     }
 }
 
-impl Sum for Waiting {
-    fn sum<I: Iterator<Item = Waiting>>(all: I) -> Waiting {
-        all.fold(Waiting::default(), |a, b| Waiting { records: a.records + b.records, blocks: a.blocks + b.blocks })
+impl Sum for WaitingMemory {
+    fn sum<I: Iterator<Item = WaitingMemory>>(all: I) -> WaitingMemory {
+        all.fold(WaitingMemory::default(), |a, b| WaitingMemory {
+            records: a.records + b.records,
+            blocks: a.blocks + b.blocks,
+        })
     }
 }
 

@@ -20,6 +20,7 @@ mod recovery;
 mod reduction;
 mod rtt;
 mod segment;
+mod send_window;
 mod time_wait;
 mod timers;
 mod transmit;
@@ -28,10 +29,10 @@ mod undo;
 pub(crate) use ack::timestamp;
 pub(crate) use changes::{Changes, Ended, Told, Verdict};
 pub use info::TcpInfo;
-pub(crate) use lent::{Lent, SMALL, Waiting, collect, copied};
+pub(crate) use lent::{Lent, SMALL, WaitingMemory, collect, copied};
 pub use path_mtu::PacketTooBigVerdict;
 pub(crate) use receive::{Arrival, exceeds_memory, memory_limit, memory_of};
-pub use recovery::State as RecoveryState;
+pub use recovery::RecoveryState;
 pub(crate) use segment::Input;
 pub(crate) use time_wait::{TimeWait, Waited};
 pub(crate) use transmit::Outgoing;
@@ -40,7 +41,7 @@ use crate::config::{LossRecovery, TcpConfig};
 use crate::congestion::{Context, Controller, Growth, PathState, Phase, Window};
 use crate::host::{SubflowHost, Surroundings};
 use crate::send_queue::SendQueue;
-use ack::{Congestion, Delivery, PeerWindow, Round};
+use ack::{Congestion, DeliveryMeter, Round};
 use core::net::SocketAddr;
 pub(crate) use handshake::Origin;
 use handshake::{Agreed, Opening};
@@ -48,15 +49,16 @@ use pacing::Pacer;
 use path_mtu::PathMtu;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment, Timestamps};
-use receive::Receiver;
+use receive::SubflowReceiver;
 use recovery::Recovery;
 use rtt::Rtt;
-use timers::{Silence, Timers};
+use send_window::SubflowSendWindow;
+use timers::{TimeoutRun, Timers};
 use transmit::{Due, SendSpace};
 
 /// The states of RFC 9293 §3.3.2. LISTEN belongs to the endpoint; CLOSED includes the time after a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum TcpState {
     /// A SYN was sent.
     SynSent,
     /// A SYN was received and answered.
@@ -109,7 +111,7 @@ pub(crate) struct Tcp {
     host: SubflowHost,
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
-    state: State,
+    state: TcpState,
     opening: Opening,
     agreed: Agreed,
     path_mtu: PathMtu,
@@ -120,31 +122,31 @@ pub(crate) struct Tcp {
     congestion: Congestion,
     rtt: Rtt,
     recovery: Recovery,
-    delivery: Delivery,
+    delivery: DeliveryMeter,
     round: Round,
-    peer_window: PeerWindow,
+    peer_window: SubflowSendWindow,
     due: Due,
-    silence: Silence,
+    silence: TimeoutRun,
     pacer: Pacer,
     /// Whether more stream data follows what is queued on this subflow.
     pub(crate) backlog: bool,
 
     // Receiving.
-    receiver: Receiver,
+    receiver: SubflowReceiver,
 
     timers: Timers,
     pub(crate) counters: Counters,
 }
 
 impl Tcp {
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> TcpState {
         self.state
     }
     pub(crate) fn is_established(&self) -> bool {
-        !matches!(self.state, State::SynSent | State::SynReceived | State::Closed)
+        !matches!(self.state, TcpState::SynSent | TcpState::SynReceived | TcpState::Closed)
     }
     pub(crate) fn is_closed(&self) -> bool {
-        self.state == State::Closed
+        self.state == TcpState::Closed
     }
     /// SYNs that were not answered, neither rightly nor wrongly.
     pub(crate) fn syns_unanswered(&self) -> u32 {
@@ -152,7 +154,7 @@ impl Tcp {
     }
     /// Whether data can still be queued: the subflow is established and our side not closed.
     pub(crate) fn can_send(&self) -> bool {
-        matches!(self.state, State::Established | State::CloseWait) && !self.send.fin_queued
+        matches!(self.state, TcpState::Established | TcpState::CloseWait) && !self.send.fin_queued
     }
     /// Nagle's rule in Minshall's variant: whether a short segment must wait for the acknowledgement of an earlier
     /// short one.
@@ -255,14 +257,14 @@ impl Tcp {
     }
     /// Whether our FIN is queued or in flight, and not acknowledged.
     pub(crate) fn fin_outstanding(&self) -> bool {
-        matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
+        matches!(self.state, TcpState::FinWait1 | TcpState::Closing | TcpState::LastAck)
     }
     /// Whether everything but the peer's FIN is done.
     pub(crate) fn awaits_fin(&self) -> bool {
-        self.state == State::FinWait2
+        self.state == TcpState::FinWait2
     }
     pub(crate) fn in_time_wait(&self) -> bool {
-        self.state == State::TimeWait
+        self.state == TcpState::TimeWait
     }
 
     /// The queue's share of the host's memory, as the host counts it, bytes.
@@ -272,8 +274,8 @@ impl Tcp {
 
     pub(crate) fn phase(&self) -> Phase {
         match self.recovery.state {
-            recovery::State::Recovery | recovery::State::Reduction => Phase::Recovery,
-            recovery::State::Loss => Phase::Loss,
+            RecoveryState::Recovery | RecoveryState::Reduction => Phase::Recovery,
+            RecoveryState::Loss => Phase::Loss,
             _ if self.congestion.window.in_slow_start() => Phase::SlowStart,
             _ => Phase::Avoidance,
         }
@@ -363,7 +365,7 @@ impl Tcp {
     /// Decides when arrived data is acknowledged. `taken`: the data waits for other subflows' data, not for the reader.
     /// `readable`: there is data for the reader.
     pub(crate) fn decide_ack(&mut self, now: Instant, window: u64, taken: bool, readable: bool) {
-        if self.state == State::Closed {
+        if self.state == TcpState::Closed {
             // An option of the same segment has ended the subflow.
             return;
         }
@@ -405,7 +407,7 @@ impl Tcp {
     pub(crate) fn owes_ack(&self) -> bool {
         self.receiver.owes_ack()
     }
-    /// Data of the segment just received; see [`Receiver::noted_data`].
+    /// Data of the segment just received; see [`SubflowReceiver::noted_data`].
     pub(crate) fn noted_data(&self) -> Option<(u32, bool)> {
         self.receiver.noted_data()
     }
@@ -425,7 +427,7 @@ impl Tcp {
     }
     /// Memory of the data that waits for a hole, at most, bytes.
     #[inline]
-    pub(crate) fn waiting_memory(&self) -> Waiting {
+    pub(crate) fn waiting_memory(&self) -> WaitingMemory {
         self.receiver.memory()
     }
     /// The largest window that a header can offer, bytes.
@@ -439,7 +441,7 @@ impl Tcp {
 
     /// Closes the subflow at once.
     pub(crate) fn abort(&mut self) {
-        self.state = State::Closed;
+        self.state = TcpState::Closed;
         self.timers.retransmit = None;
         self.pacer.stop_waiting();
         self.receiver.stop_timer();
@@ -452,7 +454,7 @@ impl Tcp {
 
     /// Whether no segment is lost or reordered, and the window is not being reduced.
     pub(crate) fn is_open(&self) -> bool {
-        self.recovery.state == recovery::State::Open
+        self.recovery.state == RecoveryState::Open
     }
 
     /// Makes the window smaller (penalisation).

@@ -7,7 +7,7 @@
 
 use super::Tcp;
 use super::path_mtu::STEPS;
-use super::recovery::State;
+use super::recovery::RecoveryState;
 use crate::config::PathMtuDiscovery;
 use pathweave_units::{Duration, Instant};
 
@@ -52,7 +52,7 @@ impl Tcp {
             return;
         }
         let follows = self.queue.unsent() >= len.div_ceil(mss) + FOLLOWERS;
-        let quiet = self.recovery.state == State::Open && self.path_mtu.probe.is_none();
+        let quiet = self.recovery.state == RecoveryState::Open && self.path_mtu.probe.is_none();
         if quiet && follows && self.congestion.window.cwnd >= LEAST_WINDOW && self.queue.join_unsent(len) {
             self.path_mtu.probe = Some(MtuProbe { at: self.send.nxt, len, mtu });
             self.path_mtu.delivered = 0;

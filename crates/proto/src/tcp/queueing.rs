@@ -1,6 +1,6 @@
 //! Data, schedulers' grants and the FIN: how they are queued on a subflow, and taken back.
 
-use super::{State, Tcp};
+use super::{Tcp, TcpState};
 use crate::send_queue::SentSegment;
 use crate::seq::DataSeq;
 use crate::stream::send_buffer::SendBuffer;
@@ -90,16 +90,16 @@ impl Tcp {
     /// Ends our direction after all queued data (RFC 9293 §3.10.4).
     pub(crate) fn close(&mut self, now: Instant) {
         match self.state {
-            State::SynSent => self.abort(),
-            State::SynReceived | State::Established | State::CloseWait if !self.send.fin_queued => {
+            TcpState::SynSent => self.abort(),
+            TcpState::SynReceived | TcpState::Established | TcpState::CloseWait if !self.send.fin_queued => {
                 if !self.queue.end_with_last() {
                     self.queue_lone_fin(now);
                 }
                 self.send.queued_end += 1;
                 self.send.fin_queued = true;
                 match self.state {
-                    State::Established => self.state = State::FinWait1,
-                    State::CloseWait => self.state = State::LastAck,
+                    TcpState::Established => self.state = TcpState::FinWait1,
+                    TcpState::CloseWait => self.state = TcpState::LastAck,
                     _ => {}
                 }
             }
@@ -115,9 +115,9 @@ impl Tcp {
         self.send.fin_queued = false;
         self.send.queued_end -= 1;
         self.state = match self.state {
-            State::FinWait1 => State::Established,
+            TcpState::FinWait1 => TcpState::Established,
             // The peer has ended its direction meanwhile.
-            State::LastAck | State::Closing => State::CloseWait,
+            TcpState::LastAck | TcpState::Closing => TcpState::CloseWait,
             state => state,
         };
         true

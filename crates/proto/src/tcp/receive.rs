@@ -1,7 +1,7 @@
 //! The receiving half: reassembly and SACK blocks. The timing of acknowledgements is in `acknowledge`.
 
 use super::acknowledge::{Acks, PeerClock};
-use super::lent::{Lent, Waiting};
+use super::lent::{Lent, WaitingMemory};
 use crate::config::TcpConfig;
 use crate::host::Host;
 use crate::ordered::Ordered;
@@ -23,14 +23,14 @@ pub(crate) struct Arrival {
 }
 
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldArrival {
     arrival: Arrival,
     fin: bool,
     /// Charge for the packet memory that the data keeps alive.
     charge: u32,
 }
 
-impl Held {
+impl HeldArrival {
     fn end(&self) -> u64 {
         self.arrival.ssn + u64::from(self.arrival.payload.len()) + u64::from(self.fin)
     }
@@ -59,10 +59,10 @@ pub(crate) fn exceeds_memory(pieces: usize, bytes: u64, window: u64) -> bool {
 }
 
 #[derive(Debug)]
-pub(crate) struct Receiver {
+pub(crate) struct SubflowReceiver {
     pub(super) next: u64,
     /// Out-of-order segments, sorted and disjoint.
-    pub(super) held: Ordered<Held>,
+    pub(super) held: Ordered<HeldArrival>,
     held_bytes: u64,
     lent: Lent,
     /// The window that bounds the memory of held segments; zero: no more are held.
@@ -85,7 +85,7 @@ pub(crate) struct Receiver {
     pub(crate) clock: PeerClock,
 }
 
-/// How [`Receiver::receive`] classified a segment.
+/// How [`SubflowReceiver::receive`] classified a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
     InOrder,
@@ -93,9 +93,9 @@ pub(crate) enum Received {
     Duplicate,
 }
 
-impl Receiver {
+impl SubflowReceiver {
     pub(crate) fn new(config: &TcpConfig, host: &Host) -> Self {
-        Receiver {
+        SubflowReceiver {
             next: 0,
             held: Ordered::default(),
             held_bytes: 0,
@@ -133,8 +133,8 @@ impl Receiver {
     }
     /// Memory of the held segments, at most, bytes.
     #[inline]
-    pub(crate) fn memory(&self) -> Waiting {
-        Waiting { records: memory_of(self.held.len(), self.held_bytes), blocks: self.lent.charged() }
+    pub(crate) fn memory(&self) -> WaitingMemory {
+        WaitingMemory { records: memory_of(self.held.len(), self.held_bytes), blocks: self.lent.charged() }
     }
     /// Frees spare capacity, as [`Ordered::shrink`].
     pub(crate) fn shrink(&mut self) {
@@ -262,7 +262,7 @@ impl Receiver {
         let limit = if self.copies { 0 } else { memory_limit(self.held_window) };
         let (payload, charge) = self.lent.keep(core::mem::take(&mut arrival.payload), limit);
         arrival.payload = payload;
-        self.held.insert(i, Held { arrival, fin, charge });
+        self.held.insert(i, HeldArrival { arrival, fin, charge });
         self.note_block(start, new_end);
         Received::OutOfOrder
     }

@@ -12,7 +12,7 @@ use pathweave_units::Instant;
 
 /// The states of congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum RecoveryState {
     /// No loss and no reordering.
     Open,
     /// Duplicate acknowledgements or SACKs, no loss yet.
@@ -27,7 +27,7 @@ pub enum State {
 
 #[derive(Debug)]
 pub(crate) struct Recovery {
-    pub(crate) state: State,
+    pub(crate) state: RecoveryState,
     /// Value of `nxt` at the start of the episode, which ends when this is acknowledged.
     pub(crate) high: u64,
     pub(crate) undo: Undo,
@@ -78,7 +78,7 @@ pub(crate) struct Delivered {
 impl Recovery {
     pub(crate) fn new() -> Self {
         Recovery {
-            state: State::Open,
+            state: RecoveryState::Open,
             high: 0,
             undo: Undo::default(),
             prr: Prr::default(),
@@ -95,7 +95,7 @@ impl Recovery {
 
     /// Whether there is no episode, nothing to undo, and nothing counted towards an episode.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.state == State::Open
+        self.state == RecoveryState::Open
             && self.undo.prior.is_none()
             && self.probe.is_none()
             && self.duplicate_acks == 0
@@ -103,7 +103,7 @@ impl Recovery {
     }
 
     pub(crate) fn in_reduction(&self) -> bool {
-        matches!(self.state, State::Reduction | State::Recovery)
+        matches!(self.state, RecoveryState::Reduction | RecoveryState::Recovery)
     }
 }
 
@@ -125,7 +125,7 @@ impl Tcp {
                 self.congestion.window.cwnd = self.congestion.window.ssthresh;
             }
         }
-        self.recovery.state = State::Recovery;
+        self.recovery.state = RecoveryState::Recovery;
         self.counters.recoveries += 1;
         LossKind::FastRecovery
     }
@@ -151,7 +151,8 @@ impl Tcp {
     #[inline(never)]
     pub(crate) fn enter_loss(&mut self, now: Instant, peers: Peers<'_>) {
         let state = self.recovery.state;
-        let fresh = matches!(state, State::Open | State::Disorder) || self.recovery.high <= self.send.una;
+        let fresh =
+            matches!(state, RecoveryState::Open | RecoveryState::Disorder) || self.recovery.high <= self.send.una;
         let rack = self.sack_recovery() && self.config.recovery == LossRecovery::RackTlp;
         let rtt = self.recovery.rack.rtt;
         let names = self.queue.sent_names();
@@ -175,7 +176,7 @@ impl Tcp {
         self.recovery.forward = fresh && self.sack_recovery();
         self.recovery.new_data_only = false;
         self.recovery.probe = None;
-        self.recovery.state = State::Loss;
+        self.recovery.state = RecoveryState::Loss;
         self.recovery.high = self.send.nxt;
         self.recovery.newly_lost = 0;
     }
@@ -183,11 +184,11 @@ impl Tcp {
     /// Lets segments that are marked lost be sent again without reducing the window, because their loss has another
     /// cause than congestion; there is then nothing to undo. If an episode is under way, it repairs them.
     pub(super) fn repair_without_reduction(&mut self) {
-        if !matches!(self.recovery.state, State::Open | State::Disorder) {
+        if !matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
             return;
         }
         self.recovery.undo = Undo::default();
-        self.recovery.state = State::Loss;
+        self.recovery.state = RecoveryState::Loss;
         self.recovery.high = self.send.nxt;
         self.recovery.forward = false;
         self.recovery.new_data_only = false;
@@ -214,13 +215,16 @@ impl Tcp {
             self.recovery.widen_reordering_window(self.send.una, self.send.nxt);
         }
         self.end_probe(now, peers, d);
-        if d.congestion_echo && matches!(self.recovery.state, State::Open | State::Disorder) && self.agreed.ecn {
+        if d.congestion_echo
+            && matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder)
+            && self.agreed.ecn
+        {
             self.due.cwr = true;
             self.enter_reduction(now, peers);
         }
         self.leave_finished(now, peers, d);
         match self.recovery.state {
-            State::Recovery => {
+            RecoveryState::Recovery => {
                 if d.una_advanced && self.recovery.undo.prior.is_some() && self.was_delayed(d) {
                     // A late original filled the hole, not a retransmission.
                     self.recovery.note_reordering();
@@ -230,18 +234,18 @@ impl Tcp {
                 }
                 if d.una_advanced && self.may_undo(d) && self.queue.retransmitted_out == 0 {
                     self.undo(now, peers);
-                    self.recovery.state = State::Disorder;
+                    self.recovery.state = RecoveryState::Disorder;
                     self.settle();
                     return None;
                 }
                 self.identify_losses(now, d);
                 None
             }
-            State::Loss => {
+            RecoveryState::Loss => {
                 self.handle_loss_state(now, peers, d);
                 None
             }
-            State::Open | State::Disorder | State::Reduction => {
+            RecoveryState::Open | RecoveryState::Disorder | RecoveryState::Reduction => {
                 if self.recovery.undo.prior.is_some() && self.recovery.undo.retransmissions == Some(0) {
                     self.undo(now, peers);
                 }
@@ -260,12 +264,12 @@ impl Tcp {
 
     /// Sets the state to Open or Disorder, as the counters say.
     fn settle(&mut self) {
-        if self.recovery.state == State::Reduction {
+        if self.recovery.state == RecoveryState::Reduction {
             return;
         }
         let disorder =
             self.queue.sacked_out > 0 || self.recovery.duplicate_acks > 0 || self.queue.retransmitted_out > 0;
-        self.recovery.state = if disorder { State::Disorder } else { State::Open };
+        self.recovery.state = if disorder { RecoveryState::Disorder } else { RecoveryState::Open };
     }
 
     /// Ends an episode whose data is all acknowledged.
@@ -275,18 +279,18 @@ impl Tcp {
     #[inline(never)]
     fn leave_finished(&mut self, now: Instant, peers: Peers<'_>, d: &Delivered) {
         let done = match self.recovery.state {
-            State::Reduction => self.send.una > self.recovery.high,
-            State::Recovery | State::Loss => self.send.una >= self.recovery.high && d.una_advanced,
+            RecoveryState::Reduction => self.send.una > self.recovery.high,
+            RecoveryState::Recovery | RecoveryState::Loss => self.send.una >= self.recovery.high && d.una_advanced,
             _ => false,
         };
         if !done {
             return;
         }
-        let undone = self.recovery.state != State::Reduction && self.may_undo(d);
+        let undone = self.recovery.state != RecoveryState::Reduction && self.may_undo(d);
         if undone {
             self.undo(now, peers);
         } else {
-            if self.recovery.state != State::Reduction {
+            if self.recovery.state != RecoveryState::Reduction {
                 self.recovery.outlast_recovery();
             }
             if self.recovery.in_reduction() {
@@ -294,7 +298,7 @@ impl Tcp {
             }
         }
         // The window before the episode is kept: duplicates that are reported later may still undo the reduction.
-        self.recovery.state = State::Open;
+        self.recovery.state = RecoveryState::Open;
         self.recovery.duplicate_acks = 0;
     }
 
@@ -306,7 +310,7 @@ impl Tcp {
         if delayed || (self.recovery.forward && d.original && self.recovery.undo.prior.is_some()) {
             self.undo(now, peers);
             self.recovery.forward = false;
-            self.recovery.state = State::Open;
+            self.recovery.state = RecoveryState::Open;
             self.settle();
             return;
         }
@@ -335,7 +339,7 @@ impl Tcp {
             self.recovery.new_data_only = false;
             self.recovery.forward = false;
         }
-        self.recovery.state == State::Loss && self.recovery.new_data_only
+        self.recovery.state == RecoveryState::Loss && self.recovery.new_data_only
     }
 
     /// Ends a tail loss probe's episode (RFC 8985 §7.4).
@@ -358,7 +362,7 @@ impl Tcp {
             if !self.recovery.in_reduction() {
                 self.enter_reduction(now, peers);
                 self.end_reduction();
-                self.recovery.state = State::Open;
+                self.recovery.state = RecoveryState::Open;
             }
         } else if !d.una_advanced && d.duplicate_ack && !d.newly_sacked {
             self.recovery.probe = None;
@@ -366,7 +370,7 @@ impl Tcp {
     }
 }
 
-impl PartialOrd for State {
+impl PartialOrd for RecoveryState {
     fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
         (*self as u8).partial_cmp(&(*other as u8))
     }

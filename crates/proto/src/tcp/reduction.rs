@@ -1,6 +1,6 @@
 //! Window reduction: the threshold after a loss, and proportional rate reduction on the way to it (RFC 9937).
 
-use super::recovery::{Delivered, State};
+use super::recovery::{Delivered, RecoveryState};
 use super::{Peers, Tcp};
 use pathweave_units::Instant;
 
@@ -48,7 +48,7 @@ impl Tcp {
         if !self.recovery.in_reduction() {
             self.recovery.undo.prior = None;
             self.start_reduction(now, peers);
-            self.recovery.state = State::Reduction;
+            self.recovery.state = RecoveryState::Reduction;
         }
     }
 

@@ -1,7 +1,7 @@
 //! Processing of an arriving segment (RFC 9293 §3.10.7).
 
 use super::receive::Arrival;
-use super::{Changes, Ended, Peers, State, Tcp, Verdict};
+use super::{Changes, Ended, Peers, Tcp, TcpState, Verdict};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::Dss;
 use pathweave_wire::{Ecn, Flags, Payload, Segment};
@@ -46,8 +46,8 @@ impl Tcp {
     ) {
         self.host.look_again();
         match self.state {
-            State::Closed => {}
-            State::SynSent => self.handle_in_syn_sent(now, input.segment, peers, changes),
+            TcpState::Closed => {}
+            TcpState::SynSent => self.handle_in_syn_sent(now, input.segment, peers, changes),
             _ => self.handle_synchronised(now, input, acceptable, peers, changes),
         }
     }
@@ -56,7 +56,7 @@ impl Tcp {
     /// must not be closed.
     pub(crate) fn is_plausible(&self, segment: &Segment, acceptable: u64) -> bool {
         match self.state {
-            State::SynSent => !segment.flags.contains(Flags::ACK) || segment.ack == self.opening.isn.wrapping_add(1),
+            TcpState::SynSent => !segment.flags.contains(Flags::ACK) || segment.ack == self.opening.isn.wrapping_add(1),
             _ => {
                 let next = self.receiver.next();
                 let delta = segment.seq.wrapping_sub(self.opening.peer_isn.wrapping_add(next as u32)) as i32;
@@ -65,7 +65,7 @@ impl Tcp {
                 let in_window = seq + len >= next && seq <= next + acceptable;
                 let acknowledges = match self.state {
                     // Nothing but our SYN is out.
-                    State::SynReceived => segment.ack == self.opening.isn.wrapping_add(1),
+                    TcpState::SynReceived => segment.ack == self.opening.isn.wrapping_add(1),
                     _ => self.acceptable_ack(segment).is_some(),
                 };
                 in_window && segment.flags.contains(Flags::ACK) && acknowledges
@@ -102,66 +102,14 @@ impl Tcp {
         let Some(seq) = seq else {
             return self.reject(segment, 0, changes);
         };
-        //= RFC 7323 §5.3: "If there is a Timestamps option in the arriving segment, SEG.TSval < TS.Recent, TS.Recent is valid (see
-        //= later discussion), and if the RST bit is not set, then treat the arriving segment as not acceptable"
-        //= tests: blind_attacks::an_old_empty_segment_is_answered_ten_times_in_five_seconds
-        //= RFC 7323 §3.2: "A TCP MUST NOT abort a TCP connection because any segment lacks an expected TSopt"
-        //= tests: acceptance::segments_that_lack_their_timestamps_end_nothing
-        if let (true, Some(t)) = (self.agreed.timestamps, segment.options.timestamps) {
-            let old = (t.value.wrapping_sub(self.receiver.clock.recent) as i32) < 0;
-            // §5.5: after 24 days the comparison means nothing.
-            //= RFC 7323 §5.5: "To detect how long the connection has been idle, the TCP MAY update a clock or timestamp value
-            //= associated with the connection whenever TS.Recent is updated"
-            //= tests: sequence_numbers::an_idle_time_of_half_the_timestamp_clock_does_not_block
-            //= RFC 7323 §5.5: "We therefore require that an implementation of PAWS include a mechanism to "invalidate" the
-            //= TS.Recent value when a connection is idle for more than 24 days"
-            //= tests: sequence_numbers::an_idle_time_of_half_the_timestamp_clock_does_not_block
-            let valid = now.since(self.receiver.clock.recent_at) < TIMESTAMP_VALID;
-            //= RFC 7323 §5.2: "When an <RST> segment is received, it MUST NOT be subjected to the PAWS check by verifying an
-            //= acceptable value in SEG.TSval"
-            //= tests: acceptance::a_reset_with_an_older_timestamp_counts
-            if old && valid && !segment.flags.contains(Flags::RST) {
-                return self.reject(segment, seq, changes);
-            }
+        if self.is_outdated(now, segment) {
+            return self.reject(segment, seq, changes);
         }
         if segment.flags.contains(Flags::RST) {
-            // RFC 5961 §3.2.
-            //= RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next expected sequence
-            //= number (RCV.NXT), then TCP MUST reset the connection"
-            //= tests: fastclose::resets_count_only_at_the_exact_number
-            //= RFC 9293 §3.4 (MUST-66): "A TCP receiver MUST process the RST and URG fields of all incoming segments, even when the
-            //= receive window is zero"
-            //= tests: acceptance::a_reset_counts_with_data_and_where_the_window_is_closed
-            //= RFC 9293 §3.5.3 (SHLD-2): "TCP implementations SHOULD allow a received RST segment to include data"
-            //= tests: acceptance::a_reset_counts_with_data_and_where_the_window_is_closed
-            if seq == next {
-                self.abort();
-                changes.ended = Some(Ended::Reset);
-                changes.verdict = Verdict::Current;
-            //= RFC 5961 §3.2: "In all other cases, where the SEQ-field does not match and is outside the window, the receiver MUST
-            //= silently discard the segment"
-            //= tests: blind_attacks::a_reset_outside_of_the_window_is_not_answered
-            } else if (next..next + acceptable).contains(&seq) {
-                //= RFC 5961 §3.2: "If the RST bit is set and the sequence number does not exactly match the next expected sequence
-                //= value, yet is within the current receive window (RCV.NXT < SEG.SEQ < RCV.NXT+RCV.WND), TCP MUST send an
-                //= acknowledgment (challenge ACK)"
-                //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds
-                changes.verdict = Verdict::Challenged;
-            }
-            return;
+            return self.handle_reset(seq, acceptable, changes);
         }
         if segment.flags.contains(Flags::SYN) {
-            // The peer's SYN again. With an acknowledgement it is no honest peer's, because after a simultaneous open
-            // this side stays in SYN-SENT.
-            if self.state == State::SynReceived && seq == 0 && !segment.flags.contains(Flags::ACK) {
-                self.opening.syn_due = true;
-                return;
-            }
-            //= RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK (also referred to as
-            //= challenge ACK) to the remote peer"
-            //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds
-            changes.verdict = Verdict::Challenged;
-            return;
+            return self.handle_late_syn(segment, seq, changes);
         }
         let old_probe = len == 0 && seq + 1 == next;
         // A segment without data may be exactly at the edge.
@@ -173,19 +121,8 @@ impl Tcp {
         if !segment.flags.contains(Flags::ACK) {
             return;
         }
-        if self.state == State::SynReceived {
-            if seq + len < next {
-                // An old segment, such as a keep-alive probe, completes no handshake.
-                return;
-            }
-            if segment.ack != self.opening.isn.wrapping_add(1) {
-                //= RFC 9293 §3.10.7.4: "If the segment acknowledgment is not acceptable, form a reset segment"
-                //= tests: handshake::only_the_acknowledgement_of_the_syn_ack_completes_the_handshake
-                changes.verdict = Verdict::Refused;
-                return;
-            }
-            self.send.una = 1;
-            self.establish(now, peers, changes);
+        if self.state == TcpState::SynReceived && !self.complete_handshake(now, segment, seq, peers, changes) {
+            return;
         }
         //= RFC 5961 §5.2: "All incoming segments whose ACK value doesn't satisfy the above condition MUST be discarded and an ACK sent
         //= back"
@@ -217,6 +154,97 @@ impl Tcp {
             self.handle_data(now, input, seq, segment.payload.clone(), fin, changes);
         }
         self.follow_fins(now, segment.flags.contains(Flags::FIN));
+    }
+
+    /// Whether the segment's timestamp is older than one that came before (PAWS, RFC 7323 §5). A reset's does not count.
+    #[inline]
+    fn is_outdated(&self, now: Instant, segment: &Segment) -> bool {
+        //= RFC 7323 §5.3: "If there is a Timestamps option in the arriving segment, SEG.TSval < TS.Recent, TS.Recent is valid (see
+        //= later discussion), and if the RST bit is not set, then treat the arriving segment as not acceptable"
+        //= tests: blind_attacks::an_old_empty_segment_is_answered_ten_times_in_five_seconds
+        //= RFC 7323 §3.2: "A TCP MUST NOT abort a TCP connection because any segment lacks an expected TSopt"
+        //= tests: acceptance::segments_that_lack_their_timestamps_end_nothing
+        let (true, Some(t)) = (self.agreed.timestamps, segment.options.timestamps) else { return false };
+        let old = (t.value.wrapping_sub(self.receiver.clock.recent) as i32) < 0;
+        // §5.5: after 24 days the comparison means nothing.
+        //= RFC 7323 §5.5: "To detect how long the connection has been idle, the TCP MAY update a clock or timestamp value
+        //= associated with the connection whenever TS.Recent is updated"
+        //= tests: sequence_numbers::an_idle_time_of_half_the_timestamp_clock_does_not_block
+        //= RFC 7323 §5.5: "We therefore require that an implementation of PAWS include a mechanism to "invalidate" the
+        //= TS.Recent value when a connection is idle for more than 24 days"
+        //= tests: sequence_numbers::an_idle_time_of_half_the_timestamp_clock_does_not_block
+        let valid = now.since(self.receiver.clock.recent_at) < TIMESTAMP_VALID;
+        //= RFC 7323 §5.2: "When an <RST> segment is received, it MUST NOT be subjected to the PAWS check by verifying an
+        //= acceptable value in SEG.TSval"
+        //= tests: acceptance::a_reset_with_an_older_timestamp_counts
+        old && valid && !segment.flags.contains(Flags::RST)
+    }
+
+    /// Handles a reset at `seq` (RFC 5961 §3.2).
+    #[cold]
+    fn handle_reset(&mut self, seq: u64, acceptable: u64, changes: &mut Changes) {
+        //= RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next expected sequence
+        //= number (RCV.NXT), then TCP MUST reset the connection"
+        //= tests: fastclose::resets_count_only_at_the_exact_number
+        //= RFC 9293 §3.4 (MUST-66): "A TCP receiver MUST process the RST and URG fields of all incoming segments, even when the
+        //= receive window is zero"
+        //= tests: acceptance::a_reset_counts_with_data_and_where_the_window_is_closed
+        //= RFC 9293 §3.5.3 (SHLD-2): "TCP implementations SHOULD allow a received RST segment to include data"
+        //= tests: acceptance::a_reset_counts_with_data_and_where_the_window_is_closed
+        if seq == self.receiver.next() {
+            self.abort();
+            changes.ended = Some(Ended::Reset);
+            changes.verdict = Verdict::Current;
+        //= RFC 5961 §3.2: "In all other cases, where the SEQ-field does not match and is outside the window, the receiver MUST
+        //= silently discard the segment"
+        //= tests: blind_attacks::a_reset_outside_of_the_window_is_not_answered
+        } else if (self.receiver.next()..self.receiver.next() + acceptable).contains(&seq) {
+            //= RFC 5961 §3.2: "If the RST bit is set and the sequence number does not exactly match the next expected sequence
+            //= value, yet is within the current receive window (RCV.NXT < SEG.SEQ < RCV.NXT+RCV.WND), TCP MUST send an
+            //= acknowledgment (challenge ACK)"
+            //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds
+            changes.verdict = Verdict::Challenged;
+        }
+    }
+
+    /// Handles a SYN at `seq` after our own was answered.
+    #[cold]
+    fn handle_late_syn(&mut self, segment: &Segment, seq: u64, changes: &mut Changes) {
+        // The peer's SYN again. With an acknowledgement it is no honest peer's, because after a simultaneous open
+        // this side stays in SYN-SENT.
+        if self.state == TcpState::SynReceived && seq == 0 && !segment.flags.contains(Flags::ACK) {
+            self.opening.syn_due = true;
+            return;
+        }
+        //= RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK (also referred to as
+        //= challenge ACK) to the remote peer"
+        //= tests: blind_attacks::blind_resets_syns_and_acknowledgements_are_challenged_ten_times_in_five_seconds
+        changes.verdict = Verdict::Challenged;
+    }
+
+    /// Completes the handshake if the segment acknowledges our SYN/ACK. Returns whether it does.
+    #[cold]
+    fn complete_handshake(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        seq: u64,
+        peers: Peers<'_>,
+        changes: &mut Changes,
+    ) -> bool {
+        if seq + u64::from(segment.sequence_len()) < self.receiver.next() {
+            // An old segment, such as a keep-alive probe, completes no handshake.
+            return false;
+        }
+        if segment.ack != self.opening.isn.wrapping_add(1) {
+            //= RFC 9293 §3.10.7.4: "If the segment acknowledgment is not acceptable, form a reset segment"
+            //= tests: handshake::only_the_acknowledgement_of_the_syn_ack_completes_the_handshake
+            changes.verdict = Verdict::Refused;
+            return false;
+        }
+        self.send.una = 1;
+        self.establish(now, peers, changes);
+        true
     }
 
     /// Whether a segment without data and with an old sequence number is answered: "If an incoming segment is not
@@ -323,16 +351,16 @@ impl Tcp {
         let ours_acked = self.send.fin_queued && self.send.una == self.send.queued_end;
         let theirs = self.receiver.fin_in_order();
         self.state = match (self.state, ours_acked, theirs) {
-            (State::Established, _, true) => State::CloseWait,
-            (State::FinWait1, true, true) | (State::Closing, true, _) | (State::FinWait2, _, true) => {
+            (TcpState::Established, _, true) => TcpState::CloseWait,
+            (TcpState::FinWait1, true, true) | (TcpState::Closing, true, _) | (TcpState::FinWait2, _, true) => {
                 return self.start_time_wait(now);
             }
-            (State::FinWait1, true, false) => State::FinWait2,
-            (State::FinWait1, false, true) => State::Closing,
-            (State::LastAck, true, _) => return self.abort(),
+            (TcpState::FinWait1, true, false) => TcpState::FinWait2,
+            (TcpState::FinWait1, false, true) => TcpState::Closing,
+            (TcpState::LastAck, true, _) => return self.abort(),
             (state, _, _) => state,
         };
-        if self.state == State::TimeWait && fin {
+        if self.state == TcpState::TimeWait && fin {
             self.start_time_wait(now);
         }
     }

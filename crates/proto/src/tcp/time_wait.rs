@@ -3,7 +3,7 @@
 
 use super::ack::timestamp;
 use super::timers::TIME_WAITS;
-use super::{State, Tcp};
+use super::{Tcp, TcpState};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment, Timestamps};
 
@@ -61,12 +61,12 @@ impl Tcp {
     pub(crate) fn gives_way(&self, syn: &Segment) -> bool {
         let next = self.opening.peer_isn.wrapping_add(self.receiver.next() as u32);
         let recent = self.agreed.timestamps.then_some(self.receiver.clock.recent);
-        self.state == State::TimeWait && opens(syn) && is_newer(syn, next, recent)
+        self.state == TcpState::TimeWait && opens(syn) && is_newer(syn, next, recent)
     }
 
     /// The state to remember if the subflow only waits for old segments.
     pub(crate) fn time_wait(&self) -> Option<TimeWait> {
-        let end = self.timers.time_wait_end.filter(|_| self.state == State::TimeWait)?;
+        let end = self.timers.time_wait_end.filter(|_| self.state == TcpState::TimeWait)?;
         Some(TimeWait {
             own: self.opening.isn.wrapping_add(self.send.nxt as u32),
             peer: self.opening.peer_isn.wrapping_add(self.receiver.next() as u32),

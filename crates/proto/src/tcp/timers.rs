@@ -1,6 +1,6 @@
 //! The subflow's timers: retransmission (RFC 6298), tail loss probe and reordering (RFC 8985), delayed acknowledgement.
 
-use super::{Changes, Ended, Peers, State, Tcp};
+use super::{Changes, Ended, Peers, Tcp, TcpState};
 use crate::config::LossRecovery;
 use crate::congestion::LossKind;
 use pathweave_units::{Duration, Instant};
@@ -42,7 +42,7 @@ pub(super) struct Timers {
 
 /// Attempts that were not answered.
 #[derive(Debug, Default)]
-pub(super) struct Silence {
+pub(super) struct TimeoutRun {
     /// Retransmission timeouts in a row.
     pub(super) timeouts: u32,
     /// Early probes of a dark path since the last acknowledgement of new data.
@@ -142,7 +142,7 @@ impl Tcp {
     //= RFC 8985 §4: "TLP requires RACK"
     //= tests: rack::who_counts_sacks_sends_no_probe
     fn probe_delay(&self) -> Option<Duration> {
-        use super::recovery::State as R;
+        use super::RecoveryState as R;
         let allowed = self.sack_recovery()
             && self.config.recovery == LossRecovery::RackTlp
             && matches!(self.recovery.state, R::Open | R::Reduction)
@@ -193,7 +193,7 @@ impl Tcp {
     //= tests: close::either_side_first_or_both_at_once
     #[cold]
     pub(super) fn start_time_wait(&mut self, now: Instant) {
-        self.state = State::TimeWait;
+        self.state = TcpState::TimeWait;
         self.timers.retransmit = None;
         // A repeated FIN restarts the wait (RFC 9293 §3.10.7.4), but not for ever.
         let length = self.config.time_wait;
@@ -224,7 +224,7 @@ impl Tcp {
                 //= RFC 9293 §3.8.3 (MUST-22): "SYN retransmissions MUST be handled in the general way just described for data
                 //= retransmissions, including notification of the application layer"
                 //= tests: handshake::a_syn_that_nobody_answers_is_given_up_after_more_than_3_minutes
-                let answering = self.state == State::SynReceived;
+                let answering = self.state == TcpState::SynReceived;
                 // A join is tried again soon, from another port.
                 let joins = self.silence.probe_interval.is_some();
                 let most = if answering || joins { REPETITIONS } else { self.host.syn_repetitions() };
@@ -246,7 +246,7 @@ impl Tcp {
             RetransmitTimer::Reordering => {
                 self.rack_detect(now);
                 if self.queue.lost_out > self.queue.retransmitted_out
-                    && !matches!(self.recovery.state, super::recovery::State::Recovery | super::recovery::State::Loss)
+                    && !matches!(self.recovery.state, super::RecoveryState::Recovery | super::RecoveryState::Loss)
                 {
                     changes.loss = Some(self.enter_recovery(now, peers));
                     let one = super::recovery::Delivered { segments: 1, ..Default::default() };

@@ -1,7 +1,7 @@
 //! Selection of the subflow's next segment, and its header.
 
 use super::ack::timestamp;
-use super::{State, Tcp};
+use super::{Tcp, TcpState};
 use crate::host::Sending;
 use crate::send_queue::SentSegment;
 use crate::seq::DataSeq;
@@ -82,7 +82,7 @@ impl Outgoing {
 impl Tcp {
     /// Chooses the next transmission and accounts for it.
     pub(crate) fn next_transmission(&mut self, now: Instant) -> Option<Outgoing> {
-        if self.state == State::Closed {
+        if self.state == TcpState::Closed {
             return None;
         }
         if self.opening.syn_due {
@@ -91,7 +91,7 @@ impl Tcp {
             self.arm_syn(now);
             return Some(Outgoing::Syn);
         }
-        if matches!(self.state, State::SynSent | State::SynReceived) {
+        if matches!(self.state, TcpState::SynSent | TcpState::SynReceived) {
             return None;
         }
         if let Some(data) = self.next_data(now) {
@@ -111,10 +111,9 @@ impl Tcp {
     pub(crate) fn next_part(&mut self, now: Instant, at: DataSeq, most: u32) -> Option<Outgoing> {
         let next = self.queue.first_unsent()?;
         let follows = next.dsn == at && (1..=most).contains(&next.len);
-        let other =
-            self.due.loss_probe || self.queue.lost_out > 0 || self.recovery.state == super::recovery::State::Loss;
+        let other = self.due.loss_probe || self.queue.lost_out > 0 || self.recovery.state == super::RecoveryState::Loss;
         let probes = self.path_mtu.raise_at <= now;
-        if !follows || other || probes || self.state == State::Closed || self.opening.syn_due {
+        if !follows || other || probes || self.state == TcpState::Closed || self.opening.syn_due {
             return None;
         }
         self.next_data(now)
@@ -141,7 +140,7 @@ impl Tcp {
                 return Some(self.loss_probe(now));
             }
         }
-        let repairs = self.queue.lost_out > 0 || self.recovery.state == super::recovery::State::Loss;
+        let repairs = self.queue.lost_out > 0 || self.recovery.state == super::RecoveryState::Loss;
         if (self.queue.unsent() == 0 && !repairs) || self.in_flight() >= self.congestion.window.cwnd {
             if !repairs && self.queue.first_unsent().is_some_and(|s| s.fin) && self.host.sends_fin_beyond_window() {
                 return Some(self.send_new(now));
@@ -152,7 +151,7 @@ impl Tcp {
         if self.pacing_holds(now) {
             return None;
         }
-        if self.recovery.state == super::recovery::State::Loss {
+        if self.recovery.state == super::RecoveryState::Loss {
             let possible = self.may_send_new(now);
             if self.tries_new_data(possible) {
                 return possible.then(|| self.send_new(now));
@@ -178,7 +177,7 @@ impl Tcp {
     //= tests: congestion::the_first_two_duplicates_let_one_new_segment_out_each_and_the_window_stays
     fn limited_transmit_allows(&self) -> bool {
         self.config.limited_transmit
-            || self.recovery.state != super::recovery::State::Disorder
+            || self.recovery.state != super::RecoveryState::Disorder
             || self.queue.packets_out() < self.congestion.window.cwnd
     }
 
@@ -214,7 +213,7 @@ impl Tcp {
     /// Whether the host lets the first unsent segment begin a burst. Segments that join a burst are not asked about.
     #[inline(never)]
     fn begin_burst(&mut self, now: Instant) -> bool {
-        use super::recovery::State as R;
+        use super::RecoveryState as R;
         // Data that is queued beyond the window of this subflow's last acknowledgement may leave, because another
         // subflow brought the larger window.
         let edge = (self.send.una + self.peer_window.bytes).max(self.send.queued_end);
@@ -362,7 +361,7 @@ impl Tcp {
     }
 
     /// Notes that other subflows' data has waited for the segment just received; see
-    /// [`Receiver::fills_hole_of_stream`](super::receive::Receiver::fills_hole_of_stream).
+    /// [`SubflowReceiver::fills_hole_of_stream`](super::receive::SubflowReceiver::fills_hole_of_stream).
     pub(crate) fn fills_hole_of_stream(&mut self) {
         self.receiver.fills_hole_of_stream();
     }
@@ -394,7 +393,9 @@ impl Tcp {
         //= RFC 7323 §3.2: "MAY send a TSopt in <SYN,ACK> only if it received a TSopt in the initial <SYN> segment for the
         //= connection"
         //= tests: acceptance::timestamps_are_in_every_segment_or_in_none
-        if self.agreed.timestamps || (*out == Outgoing::Syn && self.state == State::SynSent && self.config.timestamps) {
+        if self.agreed.timestamps
+            || (*out == Outgoing::Syn && self.state == TcpState::SynSent && self.config.timestamps)
+        {
             segment.options.timestamps = Some(self.timestamps(now));
         }
         match out {

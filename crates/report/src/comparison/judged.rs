@@ -1,32 +1,32 @@
-//! By what the schedulers of a scenario are judged.
+//! The value by which the schedulers of a scenario are ranked.
 
 use crate::metric::DELAY_P99;
 use crate::statistics::Difference;
 use pathweave_lab::results::{RunResult, Status};
 
-/// A run that leaves more than this part of its messages undelivered does not deliver what is offered.
+/// Fraction of undelivered messages above which a run counts as not delivering its messages.
 const MOST_UNDELIVERED: f64 = 0.01;
 
-/// What ranks the schedulers of a scenario.
+/// The value by which the schedulers of a scenario are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// Goodput, 10⁶ bit/s: of streams that are as fast as the network lets them, and of messages that no run delivers at the rate at
-    /// which they are offered.
+    /// Goodput, 10⁶ bit/s: for streams that are as fast as the network allows, and for messages that no run delivers at
+    /// the rate at which they are sent.
     Goodput,
-    /// Completion time, s: of transfers that have a size.
+    /// Completion time, s: for transfers that have a size.
     Completion,
-    /// The 99th percentile of the delay of messages, or of a web page's objects, ms: where some run delivers what is offered.
+    /// The 99th percentile of the delay of messages, or of a web page's objects, ms: if some run delivers them all.
     Delay,
 }
 
 impl Judged {
-    /// What ranks these runs.
+    /// The kind of value that ranks these runs.
     pub(super) fn of(runs: &[&RunResult]) -> Self {
         let known = |by: &Judged| runs.iter().any(|run| by.value(run).is_some());
         [Judged::Delay, Judged::Completion].into_iter().find(known).unwrap_or(Judged::Goodput)
     }
 
-    /// What ranks a run; `None` if it did not complete the transfer, or does not deliver what is offered.
+    /// The value of a run. `None` if the run did not complete the transfer, or did not deliver its messages.
     pub(super) fn value(self, run: &RunResult) -> Option<f64> {
         let metrics = &run.metrics;
         let completed = run.status == Status::Completed;
@@ -56,7 +56,7 @@ impl Judged {
         }
     }
 
-    /// What the value is called.
+    /// The value's name for people.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Judged::Goodput => "Goodput",
@@ -74,7 +74,7 @@ impl Judged {
         }
     }
 
-    /// `runs` against `reference`, over the seeds on which both have a value.
+    /// The differences between `runs` and `reference`, over the seeds for which both have a value.
     pub(super) fn paired(self, runs: &[&RunResult], reference: &[&RunResult]) -> Option<Difference> {
         let pair = |run: &&RunResult| {
             let other = reference.iter().find(|r| r.seed == run.seed)?;

@@ -1,4 +1,4 @@
-//! Many runs of one scenario, summed up by scheduler and ranked.
+//! Many runs of one scenario, summarised by scheduler and ranked.
 
 mod judged;
 mod planned;
@@ -20,44 +20,45 @@ pub use summary::Summary;
 pub(crate) use summary::measured_s;
 use summary::{mean, summarise};
 
-/// All schedulers of one scenario, the best first: by the mean of what they are judged by. What does not finish, or does not deliver what
-/// is offered, in every run comes after all that does. Schedulers whose runs are the same packet by packet share a row.
+/// All schedulers of one scenario, ranked by the mean of [`Judged`]'s value, the best first. Schedulers without a value
+/// in any run come last. Schedulers whose runs are the same packet by packet share a row.
 /// A scheduler that lacks seeds of others, because runs failed or were not made, comes after those that lack none.
 ///
-/// Failed runs are no measurements: they are counted, and are in none of the numbers.
+/// Failed runs are counted, but do not enter any other number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The scenario's name.
     pub scenario: String,
-    /// How many runs were asked for.
+    /// Number of runs that were asked for.
     pub planned: usize,
-    /// How many of them are finished.
+    /// Number of finished runs.
     pub finished: usize,
-    /// The seeds that were measured, ascending.
+    /// The seeds of the finished runs, ascending.
     pub seeds: Vec<u64>,
     /// The number of paths.
     pub paths: usize,
-    /// The paths' names, where the results know them, and which of them are backups.
+    /// The paths' names, if the results have them, and whether each path is a backup.
     pub path_info: Vec<PathInfo>,
-    /// What ranks the schedulers.
+    /// The value that ranks the schedulers.
     pub judged: Judged,
-    /// Some run sends messages or loads a page, so that there may be less to deliver than the network can carry.
+    /// Whether some run sends messages or loads a page, which may be less data than the network can carry.
     pub has_messages: bool,
-    /// The measured time, seconds: the mean over all runs.
+    /// Mean of the measured time over all runs, seconds.
     pub measured_s: f64,
-    /// The row that the others are compared with, an index into `summaries`.
+    /// Index in `summaries` of the row that the others are compared with.
     pub reference: Option<usize>,
-    /// Ranked.
+    /// The rows, the best first.
     pub summaries: Vec<Summary>,
     /// Plain TCP on a backup, if that is ahead of every scheduler and of plain TCP on the other paths: an index into `summaries`.
     pub(crate) backup_ahead: Option<usize>,
-    /// What was asked for and has no measurement, in the order in which it was asked for.
+    /// Schedulers that were asked for but have no finished run without a failure, in the order of the request.
     pub absent: Vec<Absent>,
 }
 
 impl Comparison {
-    /// One comparison per scenario: in the order of `planned`, then of the results. A scenario that is not in `planned` has the runs
-    /// that it has. `against` names the reference; without it, it is plain TCP on the best path.
+    /// One comparison per scenario, in the order of `planned`, then of the results. For a scenario that is not in
+    /// `planned`, the existing runs count as the planned ones. `against` names the reference; the default is plain TCP
+    /// on the best path.
     pub fn all(results: &[RunResult], planned: &[Planned], against: Option<&str>) -> Vec<Comparison> {
         let mut names: Vec<&str> = Vec::new();
         let asked = planned.iter().map(|p| p.scenario.as_str());
@@ -161,13 +162,13 @@ impl Comparison {
         self.summaries.iter().filter(|s| s.plain_tcp.is_none())
     }
 
-    /// Plain TCP on its best path; on a backup only if all paths are backups.
+    /// Plain TCP on its best path. A backup counts only if all paths are backups.
     pub fn best_plain_tcp(&self) -> Option<&Summary> {
         let mut plain = self.summaries.iter().filter(|s| s.plain_tcp.is_some());
         plain.clone().find(|s| !s.on_backup).or_else(|| plain.next())
     }
 
-    /// The best of those that are not plain TCP.
+    /// The best row that is not plain TCP.
     pub fn best_multipath(&self) -> Option<&Summary> {
         self.multipath().next()
     }
@@ -177,7 +178,7 @@ impl Comparison {
         self.multipath().any(|row| row.lacking > 0)
     }
 
-    /// The row that stands for this scheduler.
+    /// The row of this scheduler.
     pub fn row(&self, scheduler: &str) -> Option<&Summary> {
         self.summaries.iter().find(|s| s.is(scheduler))
     }
@@ -187,12 +188,12 @@ impl Comparison {
         self.path_info.get(path).map_or_else(|| format!("path {path}"), |p| p.name.clone())
     }
 
-    /// What a row is called: `blest`, or `tcp-path1 (3g)`.
+    /// The name of a row for people: `blest`, or `tcp-path1 (3g)`.
     pub fn label(&self, summary: &Summary) -> String {
         self.named(&summary.scheduler, summary.plain_tcp)
     }
 
-    /// What something without a measurement is called.
+    /// The name for people of a scheduler without a measurement.
     pub(crate) fn absent_label(&self, absent: &Absent) -> String {
         self.named(&absent.scheduler, absent.plain_tcp)
     }

@@ -1,4 +1,4 @@
-//! What was asked for, and what of it is missing.
+//! The runs that were asked for, and those that are missing.
 
 use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::results::RunResult;
@@ -10,28 +10,28 @@ pub struct Planned {
     pub scenario: String,
     /// The schedulers as written, and `tcp-path0`, ...
     pub schedulers: Vec<String>,
-    /// How many seeds each of them was to have.
+    /// Number of seeds of each scheduler.
     pub seeds: usize,
     /// The paths' names: a run that failed early does not know them.
     pub paths: Vec<String>,
 }
 
-/// A scheduler, or plain TCP on a path, that was asked for and of which there is no measurement.
+/// A scheduler, or plain TCP on a path, that was asked for but has no measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absent {
     /// The scheduler as written, or `tcp-path0`, ...
     pub scheduler: String,
-    /// The path, where this is plain TCP.
+    /// The path, if this is plain TCP.
     pub plain_tcp: Option<usize>,
-    /// How many runs were asked for.
+    /// Number of runs that were asked for.
     pub planned: usize,
-    /// How many runs failed: all that are finished.
+    /// Number of failed runs, which are all finished ones.
     pub failed: usize,
-    /// Why the first of them failed.
+    /// The reason of the first failure.
     pub failure: Option<String>,
 }
 
-/// Who has how many runs.
+/// Counts of the runs of each scheduler.
 pub(super) struct Counts<'a> {
     planned: Option<&'a Planned>,
     finished: &'a [&'a RunResult],
@@ -47,7 +47,7 @@ impl<'a> Counts<'a> {
         Counts { planned, finished, failed }
     }
 
-    /// Everything that was asked for or run, each once.
+    /// Every scheduler that was asked for or run, each once.
     fn schedulers(&self) -> Vec<&'a str> {
         let asked = self.planned.into_iter().flat_map(|p| p.schedulers.iter().map(String::as_str));
         let mut all: Vec<&str> = Vec::new();
@@ -59,7 +59,7 @@ impl<'a> Counts<'a> {
         all
     }
 
-    /// How many runs of a scheduler were asked for: without a plan, those that are finished.
+    /// Number of a scheduler's runs that were asked for. Without a plan, the number of finished runs.
     pub(super) fn planned(&self, scheduler: &str) -> usize {
         match self.planned.filter(|p| p.schedulers.iter().any(|s| s == scheduler)) {
             Some(planned) => planned.seeds,
@@ -67,22 +67,22 @@ impl<'a> Counts<'a> {
         }
     }
 
-    /// How many runs were asked for in all.
+    /// Number of all runs that were asked for.
     pub(super) fn all_planned(&self) -> usize {
         self.schedulers().into_iter().map(|name| self.planned(name)).sum()
     }
 
-    /// How many runs of a scheduler failed.
+    /// Number of a scheduler's failed runs.
     pub(super) fn failed(&self, scheduler: &str) -> usize {
         self.failed.iter().filter(|r| r.scheduler == scheduler).count()
     }
 
-    /// Why the first of them failed.
+    /// The reason of a scheduler's first failure.
     pub(super) fn failure(&self, scheduler: &str) -> Option<String> {
         self.failed.iter().find(|r| r.scheduler == scheduler)?.reason.clone()
     }
 
-    /// Those without a measurement.
+    /// The schedulers without a measurement.
     pub(super) fn absent(&self) -> Vec<Absent> {
         let runs = |name: &str| self.finished.iter().filter(|r| r.scheduler == name).count();
         let none = |name: &&str| runs(name) == self.failed(name);

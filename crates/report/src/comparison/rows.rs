@@ -1,12 +1,12 @@
-//! Which runs share a row, and the order of the rows.
+//! Groups runs into rows, and orders the rows.
 
 use super::summary::Summary;
 use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::results::RunResult;
 use std::cmp::Ordering;
 
-/// The runs by scheduler, in the order of the results; with each row the names of those that have exactly the same runs. A scheduler
-/// that is not `whole`, because some of its runs failed, has a row of its own.
+/// The runs by scheduler, in the order of the results. Schedulers that have exactly the same runs share a row, which
+/// lists their names. A scheduler that is not `whole`, because some of its runs failed, has a row of its own.
 pub(super) fn by_scheduler<'a>(
     results: &[&'a RunResult],
     whole: impl Fn(&str) -> bool,
@@ -45,8 +45,9 @@ fn same_packets(a: &[&RunResult], b: &[&RunResult]) -> bool {
     a.len() == b.len() && !plain(a) && !plain(b) && a.iter().all(equal)
 }
 
-/// The better one first: by the part of its runs that have a value, then by the value's mean, then by goodput. A scheduler that lacks
-/// seeds of others comes after those that have a value: its mean is of other networks than theirs.
+/// Orders two rows, the better one first: by the fraction of runs that have a value, then by the value's mean, then by
+/// goodput. A scheduler that lacks seeds of others comes after those that have a value, because its mean is of other
+/// networks than theirs.
 pub(super) fn rank(a: &Summary, b: &Summary, less_is_better: bool) -> Ordering {
     let never = a.value.is_none().cmp(&b.value.is_none());
     let unfinished = (a.unfinished() * b.measured()).cmp(&(b.unfinished() * a.measured()));

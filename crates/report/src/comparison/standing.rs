@@ -11,7 +11,7 @@ const LEVEL: f64 = 0.01;
 /// take it, 24 bytes (a mapping and a DATA_ACK) of the 1448 in a segment.
 pub const HEADERS: f64 = 24.0 / 1448.0;
 
-/// How a scheduler compares with plain TCP on the best path.
+/// The result of comparing a scheduler with plain TCP on the best path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Better by more than 1 %, at 95 % confidence over the seeds.
@@ -22,21 +22,21 @@ pub enum Standing {
     Worse,
 }
 
-/// A scheduler beside plain TCP on the best path, over the seeds that both have.
+/// A scheduler's result against plain TCP on the best path, over the seeds that both have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BesideTcp {
-    /// With a single seed, which side the means are on.
+    /// The result. With a single seed, it says which mean is better.
     pub(crate) standing: Standing,
-    /// How many seeds both have.
+    /// Number of seeds that both have.
     pub(crate) seeds: usize,
-    /// With how many of them only plain TCP finishes, or delivers what is offered.
+    /// Number of these seeds for which only plain TCP has a value.
     pub(crate) lost: usize,
-    /// With how many of them only the scheduler does.
+    /// Number of these seeds for which only the scheduler has a value.
     pub(crate) won: usize,
 }
 
 impl BesideTcp {
-    /// `None` if nothing can be compared: no seed in common, or none with which one of both finishes.
+    /// Compares the rows. `None` if they have no seed in common, or none for which at least one of them has a value.
     pub(super) fn of(
         runs: &[&RunResult],
         tcp: &[&RunResult],

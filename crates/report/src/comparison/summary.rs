@@ -1,4 +1,4 @@
-//! The runs of one scheduler, summed up.
+//! The summary of one scheduler's runs.
 
 use super::judged::Judged;
 use super::standing::{BesideTcp, Standing};
@@ -8,13 +8,13 @@ use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::results::{RunResult, STARTS_AFTER_THE_END, Status, TimeSpent};
 use pathweave_lab::scenario::HostModel;
 
-/// If one path carries at least this fraction of the traffic, the other paths do not count as used.
+/// Fraction of the traffic from which on one path counts as the only one used.
 const ONE_PATH: f64 = 0.995;
 
 /// One scheduler (or plain TCP on one path) over all seeds of a scenario.
 ///
-/// Every run that did not fail counts in the means; one that stalled, with what it delivered until then. Completion times are those of
-/// completed runs only.
+/// All means include every run that did not fail. A stalled run counts with the data that it delivered. Completion
+/// times are means over completed runs only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// The scheduler as written, or `tcp-path0`, ...
@@ -23,21 +23,22 @@ pub struct Summary {
     pub congestion: String,
     /// The hosts on which it ran.
     pub host: HostModel,
-    /// Other schedulers whose runs put exactly the same packets on every link, on every seed: their numbers are the same.
+    /// Other schedulers whose runs put exactly the same packets on every link with every seed, so that all their
+    /// numbers are the same.
     pub same: Vec<String>,
-    /// The path, where this is plain TCP.
+    /// The path, if this is plain TCP.
     pub plain_tcp: Option<usize>,
-    /// Whether that path is a backup, which nobody would use alone.
+    /// Whether that path is a backup, which would not be used alone.
     pub on_backup: bool,
-    /// How many runs were asked for.
+    /// Number of runs that were asked for.
     pub planned: usize,
-    /// How many of them are finished.
+    /// Number of finished runs.
     pub runs: usize,
-    /// How many of them stalled.
+    /// Number of finished runs that stalled.
     pub stalled: usize,
-    /// How many of them failed; they are in none of the numbers below.
+    /// Number of finished runs that failed. They do not enter any number below.
     pub failed: usize,
-    /// Why the first of them failed.
+    /// The reason of the first failure.
     pub failure: Option<String>,
     /// How many seeds other schedulers have a measurement of, and this one has not; 0 for plain TCP.
     pub lacking: usize,
@@ -45,82 +46,82 @@ pub struct Summary {
     pub(crate) received: bool,
     /// No run has data, because the measured connections start after its end.
     pub(crate) starts_late: bool,
-    /// What ranks the row, of the runs that have it.
+    /// The value that ranks the row, over the runs that have one.
     pub value: Option<Estimate>,
     /// Goodput, 10⁶ bit/s.
     pub goodput_mbps: Estimate,
     /// Completion time of a sized transfer, seconds.
     pub completion_s: Option<Estimate>,
-    /// Aggregation benefit (CP eq. 9), each run against the plain TCP runs of its seed.
+    /// Aggregation benefit (CP eq. 9), computed for each run with the plain TCP runs of its seed.
     pub benefit: Option<Estimate>,
-    /// Part of the sent data bytes by path, 0 to 1 (repeated bytes included).
+    /// Fraction of the sent data bytes on each path, 0 to 1, retransmissions included.
     pub share: Vec<f64>,
-    /// What stands for the runs in each of [`METRICS`], in that order.
+    /// The row's value of each metric in [`METRICS`], in that order.
     pub(crate) metrics: Vec<Option<f64>>,
-    /// Where the time went, means over the runs.
+    /// Parts of the time, as means over the runs.
     pub time: TimeSpent,
     /// The warnings of the runs, each once.
     pub warnings: Vec<String>,
-    /// What ranks the row, against the comparison's reference; nothing for the reference itself.
+    /// Difference of the ranking value to the comparison's reference; `None` for the reference itself.
     pub against: Option<Difference>,
-    /// The same against plain TCP on the best path; nothing for that row itself and without plain TCP.
+    /// Difference to plain TCP on the best path; `None` for that row itself and without plain TCP.
     pub against_tcp: Option<Difference>,
-    /// The same against the scheduler `linux`, which is mainline's.
+    /// Difference to the scheduler `linux`, which is that of mainline Linux.
     pub against_linux: Option<Difference>,
-    /// The same against the best scheduler.
+    /// Difference to the best scheduler.
     pub(crate) against_best: Option<Difference>,
-    /// Beside plain TCP on the best path, seed by seed; nothing for plain TCP itself, and without it.
+    /// Result against plain TCP on the best path, seed by seed; `None` for plain TCP itself and without plain TCP.
     pub(crate) beside_tcp: Option<BesideTcp>,
 }
 
 impl Summary {
-    /// The row stands for this scheduler, alone or among others.
+    /// Whether this is the row of the scheduler, alone or with others.
     pub fn is(&self, scheduler: &str) -> bool {
         self.scheduler == scheduler || self.same.iter().any(|s| s == scheduler)
     }
 
-    /// The one path that carried all data, where it was one.
+    /// The only path that carried data, if there is one.
     pub fn only_path(&self) -> Option<usize> {
         self.share.iter().position(|s| *s >= ONE_PATH)
     }
 
-    /// How many runs count in the means.
+    /// Number of runs that enter the means.
     pub fn measured(&self) -> usize {
         self.runs - self.failed
     }
 
-    /// How many of these have no value: a transfer did not finish, or what was offered was not delivered.
+    /// Number of these runs without a value: the transfer did not finish, or messages were not delivered.
     pub fn unfinished(&self) -> usize {
         self.measured() - self.value.map_or(0, |v| v.count)
     }
 
-    /// The mean of the median delay of messages or of a page's objects, ms.
+    /// Mean of the median delay of messages or of a page's objects, ms.
     pub fn delay_p50_ms(&self) -> Option<f64> {
         self.metric(DELAY_P50)
     }
 
-    /// The mean of the 99th percentile of their delay, ms.
+    /// Mean of the 99th percentile of that delay, ms.
     pub fn delay_p99_ms(&self) -> Option<f64> {
         self.metric(DELAY_P99)
     }
 
-    /// The longest time between two deliveries of messages, ms.
+    /// Longest time between two deliveries of messages, ms.
     pub fn longest_gap_ms(&self) -> Option<f64> {
         self.metric(LONGEST_GAP)
     }
 
-    /// What stands for the runs in the metric of this CSV column.
+    /// The row's value of the metric with this CSV column.
     pub(crate) fn metric(&self, csv: &str) -> Option<f64> {
-        METRICS.iter().zip(&self.metrics).find(|(m, _)| m.csv.0 == csv).and_then(|(_, value)| *value)
+        METRICS.iter().zip(&self.metrics).find(|(m, _)| m.csv == csv).and_then(|(_, value)| *value)
     }
 
-    /// Whether several paths are better than plain TCP on the best one. Nothing for plain TCP itself, where all data went over one path,
-    /// and with a single seed, which cannot tell.
+    /// Whether several paths are better than plain TCP on the best one. `None` for plain TCP itself, if all data used
+    /// one path, and with a single seed, which cannot show it.
     pub fn standing(&self) -> Option<Standing> {
         self.beside_tcp_by_several_paths().filter(|beside| beside.seeds > 1).map(|beside| beside.standing)
     }
 
-    /// Beside plain TCP, where it used several paths.
+    /// Result against plain TCP, if the scheduler used several paths.
     pub(crate) fn beside_tcp_by_several_paths(&self) -> Option<BesideTcp> {
         self.beside_tcp.filter(|_| self.share.len() > 1 && self.only_path().is_none())
     }
@@ -130,12 +131,12 @@ pub(super) fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// The measured time of a run: its parts add up to it.
+/// The measured time of a run, which is the sum of its parts.
 pub(crate) fn measured_s(time: &TimeSpent) -> f64 {
     time.total_s()
 }
 
-/// The mean of each part over the runs.
+/// Mean of each part of the time over the runs.
 fn mean_time(runs: &[&RunResult], paths: usize) -> TimeSpent {
     let part = |f: &dyn Fn(&TimeSpent) -> f64| mean(&runs.iter().map(|r| f(&r.metrics.time)).collect::<Vec<_>>());
     let list =

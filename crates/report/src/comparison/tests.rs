@@ -52,7 +52,7 @@ pub(super) fn said(results: &[RunResult]) -> String {
     verdict(&of(results)).expect("there is a scheduler").to_string()
 }
 
-/// Three seeds with noise that all rows share, so that only the difference remains.
+/// Results of three seeds with noise that is the same in all rows, so that it cancels in their differences.
 pub(super) fn seeds(rows: &[(&str, f64, [u64; 2])]) -> Vec<RunResult> {
     let mut results = Vec::new();
     for (scheduler, goodput, sent) in rows {
@@ -241,7 +241,7 @@ fn a_row_on_another_host_than_most_says_so() {
     );
 }
 
-/// A scenario of which each scheduler was to have this many seeds.
+/// The comparison of these results if each scheduler was to have this many seeds.
 pub(super) fn asked(results: &[RunResult], schedulers: &[&str], seeds: usize) -> Comparison {
     let schedulers = schedulers.iter().map(|s| (*s).to_owned()).collect();
     let paths = ["wlan", "3g"].map(str::to_owned).into();
@@ -392,7 +392,7 @@ fn streams_that_are_not_bound_by_capacity_are_judged_by_delay() {
     let c = of(&results);
     assert_eq!(names(&c), ["weave", "tcp-path0", "linux"]);
     assert!(told(&c).starts_with("linux does not deliver what is offered in every run. weave is "), "{}", told(&c));
-    // If nobody delivers what is offered, the network is the limit.
+    // If no scheduler delivers what is offered, the network is the limit.
     results.iter_mut().for_each(|r| r.metrics.undelivered_messages = Some(500));
     let c = of(&results);
     assert_eq!(c.judged, Judged::Goodput);

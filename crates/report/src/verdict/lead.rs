@@ -1,4 +1,4 @@
-//! Which scheduler is best, by how much, and which ones are as good.
+//! Sentences about the best scheduler, its lead, and schedulers that are as good.
 
 use super::words::{
     amount, compared, does, does_not, finishes, first_of, is, is_level, no_scheduler, plain_tcp, schedulers, with_same,
@@ -25,7 +25,7 @@ pub(super) fn lead(comparison: &Comparison, best: &Summary) -> String {
     text + "."
 }
 
-/// `blest is the best of the 4 schedulers compared: it `, or with a single one `blest `.
+/// The subject: `blest is the best of the 4 schedulers compared: it `, or `blest ` if it is the only one.
 fn first(comparison: &Comparison, best: &Summary) -> String {
     let whole = || comparison.multipath().filter(|row| row.lacking == 0);
     let (rows, all) = (comparison.multipath().count(), schedulers(whole()));
@@ -45,7 +45,7 @@ fn first(comparison: &Comparison, best: &Summary) -> String {
     with_this_seed(comparison.seeds.len() == 1, text)
 }
 
-/// `finishes in 2 of 3 runs`.
+/// The fraction of runs with a value: `finishes in 2 of 3 runs`.
 fn finishes_some(judged: Judged, row: &Summary) -> String {
     let all = row.measured();
     format!("{} in {} of {}", finishes(judged), all - row.unfinished(), counted(all, "run"))
@@ -74,7 +74,7 @@ pub(super) fn behind_backup(comparison: &Comparison) -> Option<String> {
     Some(format!("{is_not} as good as {}, which is a backup: that {does}.", plain_tcp(comparison, tcp)))
 }
 
-/// No scheduler is as good as plain TCP on one path.
+/// The sentence for the case that no scheduler is as good as plain TCP on one path.
 fn behind(comparison: &Comparison, best: &Summary, value: f64, tcp: &Summary) -> String {
     let judged = comparison.judged;
     let whole = || comparison.multipath().filter(|row| row.lacking == 0);
@@ -116,7 +116,7 @@ fn behind(comparison: &Comparison, best: &Summary, value: f64, tcp: &Summary) ->
     }
 }
 
-/// The best scheduler beside plain TCP on the best path.
+/// The comparison of the best scheduler with plain TCP on the best path.
 fn beside_tcp(comparison: &Comparison, best: &Summary) -> String {
     let judged = comparison.judged;
     let Some(tcp) = comparison.best_plain_tcp() else { return String::new() };
@@ -143,7 +143,7 @@ fn beside_tcp(comparison: &Comparison, best: &Summary) -> String {
     text
 }
 
-/// The best scheduler beside the scheduler of Linux.
+/// The comparison of the best scheduler with the scheduler of Linux.
 fn beside_linux(comparison: &Comparison, best: &Summary) -> String {
     let judged = comparison.judged;
     let is_first = comparison.summaries.first().is_some_and(|row| row.scheduler == best.scheduler);
@@ -158,7 +158,7 @@ fn beside_linux(comparison: &Comparison, best: &Summary) -> String {
     }
 }
 
-/// Every run of every scheduler lacks the value that ranks.
+/// The sentence for the case that no scheduler's run has a ranking value.
 fn none_finishes(comparison: &Comparison, best: &Summary) -> String {
     let judged = comparison.judged;
     let tcp = comparison.summaries.iter().find(|row| row.plain_tcp.is_some() && row.value.is_some());
@@ -184,7 +184,8 @@ fn none_finishes(comparison: &Comparison, best: &Summary) -> String {
     }
 }
 
-/// What messages are like with the best scheduler besides the delay that ranks, and with the one that stands still longest.
+/// A sentence about the other delays of messages: with the best scheduler, and with the one that has the longest time
+/// without a delivery.
 pub(super) fn delays(comparison: &Comparison, best: &Summary) -> Option<String> {
     let judged = comparison.judged;
     best.value.filter(|_| judged == Judged::Delay)?;
@@ -202,8 +203,8 @@ pub(super) fn delays(comparison: &Comparison, best: &Summary) -> Option<String> 
     Some(text + ".")
 }
 
-/// The schedulers within 1 % of the best: a smaller lead is no reason to choose. Then those that the seeds cannot tell from it. The first
-/// sentence has compared with `linux`.
+/// The schedulers within 1 % of the best, because a smaller lead is no reason to choose. Then the schedulers that the
+/// seeds cannot tell from the best. `linux` is left out if the first sentence names it.
 pub(super) fn as_good(comparison: &Comparison, best: &Summary) -> Option<String> {
     best.value.filter(|value| value.mean > 0.0 && best.unfinished() == 0)?;
     let (mut near, mut unclear) = (Vec::new(), Vec::new());

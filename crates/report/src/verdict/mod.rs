@@ -1,16 +1,19 @@
-//! The answer in a few sentences: which scheduler, by how much, whether that is significant, and when several paths are worse than one.
+//! The answer in a few sentences: which scheduler is best, by how much, whether that is significant, and when several
+//! paths are worse than one.
 //!
-//! Every sentence with its condition, in the order in which they are said. "Value" is what schedulers are judged by
-//! ([`Judged`](crate::Judged)): goodput, completion time, or the 99th percentile of the messages' delay. A run has no value
-//! if it does not finish, or does not deliver what is offered. Differences are of values seed by seed, over the seeds that both
-//! have, and significant at 95 % (Student's t) with two seeds or more, or the same with each of several seeds. Failed runs are in no number.
-//! "Clearly" means by more than [`HEADERS`](crate::HEADERS), and significantly if there are several seeds.
+//! The tables have every sentence with its condition, in the order in which the sentences are said. "Value" is the
+//! value that ranks schedulers ([`Judged`](crate::Judged)): goodput, completion time, or the 99th percentile of the
+//! messages' delay. A run has no value if it does not finish, or does not deliver what is offered. Differences are of
+//! values seed by seed, over the seeds that both have. With two seeds or more they are significant at 95 % (Student's
+//! t), or if they are the same with each of several seeds. Failed runs enter no number. "Clearly" means by more
+//! than [`HEADERS`](crate::HEADERS), and significantly if there are several seeds.
+//!
 //! A scheduler is "whole" if it has a measurement with each seed of which any scheduler has one. The others are never called the best.
 //! "No scheduler" is "None of the N that ran" if some never ran, "None of the N measured" if some failed in every run,
 //! and "no scheduler that ran" or "no scheduler measured" if one is left.
 //! Sentences about the best begin with "With this seed" if there is one.
 //!
-//! What is missing ([`notices`]):
+//! Missing runs ([`notices`]):
 //!
 //! | sentence | said if |
 //! |---|---|
@@ -66,23 +69,23 @@ use paths::{one_path, worse_than_one};
 use std::fmt;
 use words::{no_scheduler, nobody};
 
-/// The answer of a comparison, with what is missing of it.
+/// The answer of a comparison, with notices about missing runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What is missing: runs that were never made, runs that failed. Empty if nothing is.
+    /// Notices about missing runs: never made, or failed. Empty if none is missing.
     pub missing: Vec<String>,
     /// The answer; empty if no scheduler was asked for.
     pub answer: Vec<String>,
-    /// What the answer is like.
+    /// The tone of the answer.
     pub tone: Tone,
 }
 
-/// What an answer is like.
+/// The tone of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     /// The best scheduler is significantly better than plain TCP on the best path.
     Good,
-    /// The runs do not tell, or both are level.
+    /// The runs do not show a winner, or both are level.
     Open,
     /// The best scheduler is significantly worse than plain TCP on the best path, or nothing works.
     Bad,

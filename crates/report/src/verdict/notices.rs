@@ -1,13 +1,14 @@
-//! What is missing of a comparison: runs that were never made, runs that failed, and messages that were never delivered.
+//! Notices about a comparison: runs that were never made, runs that failed, and messages that were never delivered.
 
 use super::words::{all_of, does_not, first_of};
 use crate::comparison::{Absent, Comparison, Judged};
 use pathweave_units::counted;
 
-/// The longest reason of a failed run that is quoted, in characters.
+/// Most characters that are quoted of a failed run's reason.
 const LONGEST_REASON: usize = 160;
 
-/// A comparison that was stopped: how much is finished, what never ran, and what lacks seeds.
+/// Sentences for a comparison that was stopped: the number of finished runs, the schedulers that never ran, and those
+/// that lack seeds.
 pub(super) fn stopped(comparison: &Comparison) -> Option<String> {
     let Comparison { finished, planned, .. } = comparison;
     if !comparison.is_stopped() {
@@ -26,7 +27,7 @@ pub(super) fn stopped(comparison: &Comparison) -> Option<String> {
     Some(text)
 }
 
-/// Names by how many of how many runs are finished, where some are and some are not.
+/// The schedulers with some, but not all, runs finished, grouped by these two numbers.
 fn lacking(comparison: &Comparison) -> Vec<(usize, usize, Vec<String>)> {
     let mut groups: Vec<(usize, usize, Vec<String>)> = Vec::new();
     let mut add = |finished: usize, planned: usize, name: String| {
@@ -49,7 +50,7 @@ fn lacking(comparison: &Comparison) -> Vec<(usize, usize, Vec<String>)> {
     groups
 }
 
-/// A sentence for each scheduler, and for plain TCP on each path, of which runs failed.
+/// A sentence for each scheduler, and for plain TCP on each path, with failed runs.
 pub(super) fn failed(comparison: &Comparison) -> Vec<String> {
     let mut all = Vec::new();
     for row in comparison.summaries.iter().filter(|row| row.failed > 0) {
@@ -76,7 +77,8 @@ pub(super) fn failed(comparison: &Comparison) -> Vec<String> {
     all
 }
 
-/// Why a run failed, in a line without a full stop at its end. Of an exception in Python, its last line: what was raised.
+/// The reason of a failure, in one line without a full stop at its end. For a Python exception, this is the last line,
+/// which has the exception itself.
 fn reason(text: Option<&str>) -> String {
     let text = text.unwrap_or("no reason given").trim();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -1,4 +1,4 @@
-//! Which paths carried data, and whether several are worse than one.
+//! Sentences about the paths that carried data, and about several paths that are worse than one.
 
 use super::words::{all_of, compared, does_not, number_word, plain_tcp, schedulers};
 use crate::comparison::{BesideTcp, Comparison, Standing, Summary};
@@ -36,7 +36,8 @@ pub(super) fn one_path(comparison: &Comparison, best: &Summary) -> Option<String
     })
 }
 
-/// Whether several paths are worse than one, with which schedulers, and why. With a single seed, what it shows.
+/// The sentence about schedulers with which several paths are worse than one, and the reason. With a single seed, it
+/// says what that seed shows.
 pub(super) fn worse_than_one(comparison: &Comparison) -> Option<String> {
     let tcp = comparison.best_plain_tcp()?;
     let beside = |row: &Summary| row.beside_tcp_by_several_paths();

@@ -1,13 +1,13 @@
-//! The parts of sentences: amounts, differences, names.
+//! Parts of sentences: amounts, differences, names.
 
 use crate::comparison::{Comparison, Judged, Summary};
 use crate::number::{short, spoken};
 use crate::statistics::Difference;
 
-/// The most names in a list; the rest is a number.
+/// Most names in a list; the others are counted.
 const NAMES: usize = 3;
 
-/// An amount of what schedulers are judged by: `31.5 Mbit/s`, `2.5 s`, `348 ms`.
+/// A value with its unit: `31.5 Mbit/s`, `2.5 s`, `348 ms`.
 pub(super) fn amount(judged: Judged, x: f64) -> String {
     let (x, unit) = scaled(judged, x, x);
     match spoken(x).as_str() {
@@ -16,7 +16,7 @@ pub(super) fn amount(judged: Judged, x: f64) -> String {
     }
 }
 
-/// Milliseconds are seconds if the `largest` is one or more.
+/// The number and the unit of a value. Milliseconds become seconds if `largest` is at least one second.
 fn scaled(judged: Judged, x: f64, largest: f64) -> (f64, &'static str) {
     match judged {
         Judged::Delay if largest.abs() >= 999.5 => (x / 1e3, "s"),
@@ -24,7 +24,7 @@ fn scaled(judged: Judged, x: f64, largest: f64) -> (f64, &'static str) {
     }
 }
 
-/// `delivers 31.5 Mbit/s`, `takes 2.5 s`, `has a delay of 348 ms at the 99th percentile`.
+/// The predicate for a value: `delivers 31.5 Mbit/s`, `takes 2.5 s`, `has a delay of 348 ms at the 99th percentile`.
 pub(super) fn does(judged: Judged, x: f64) -> String {
     let amount = amount(judged, x);
     match judged {
@@ -34,18 +34,18 @@ pub(super) fn does(judged: Judged, x: f64) -> String {
     }
 }
 
-/// What a run does that has a value: `finishes`.
+/// The predicate of a run that has a value: `finishes`.
 pub(super) fn finishes(judged: Judged) -> &'static str {
     if judged == Judged::Delay { "delivers what is offered" } else { "finishes" }
 }
 
-/// What a run does that has none: `does not finish`.
+/// The predicate of a run that has no value: `does not finish`.
 pub(super) fn does_not(judged: Judged) -> &'static str {
     if judged == Judged::Delay { "does not deliver what is offered" } else { "does not finish" }
 }
 
-/// `0.42 Mbit/s (5 %) more than NAME (significant)`. Without a name, where one has been compared with already: `0.42 Mbit/s (5 %) more
-/// (significant)`.
+/// A difference in words: `0.42 Mbit/s (5 %) more than NAME (significant)`. Without `name`, the words `than NAME` are
+/// left out, for a second comparison with the same row.
 pub(super) fn compared(judged: Judged, difference: &Difference, name: Option<&str>) -> String {
     let equal = if judged == Judged::Goodput { "much" } else { "long" };
     let (than, one_seed) = (name.map_or(String::new(), |n| format!(" than {n}")), difference.estimate.count == 1);
@@ -81,12 +81,12 @@ pub(super) fn is_level(difference: &Difference) -> bool {
     difference.is_equal || difference.mean().abs() <= 0.01 * difference.reference_mean
 }
 
-/// How many schedulers some rows stand for.
+/// Number of schedulers in these rows.
 pub(super) fn schedulers<'a>(rows: impl Iterator<Item = &'a Summary>) -> usize {
     rows.map(|s| 1 + s.same.len()).sum()
 }
 
-/// `minrtt`, `minrtt and lws`, `minrtt and 4 more`.
+/// The names in a row: `minrtt`, `minrtt and lws`, `minrtt and 4 more`.
 pub(super) fn with_same(summary: &Summary) -> String {
     match &summary.same[..] {
         [] => summary.scheduler.clone(),
@@ -104,7 +104,7 @@ pub(super) fn all_of(names: &[String]) -> String {
     }
 }
 
-/// All names, or the first three and how many more.
+/// The first three names, and the number of the others.
 pub(super) fn first_of(names: &[String]) -> String {
     match names.len() {
         0..=4 => all_of(names),
@@ -135,12 +135,12 @@ pub(super) fn with_this_seed(one_seed: bool, text: String) -> String {
     if one_seed { format!("With this seed {text}") } else { text }
 }
 
-/// `is`, or `are` for several.
+/// The verb: `is`, or `are` for several.
 pub(super) fn is(several: usize) -> &'static str {
     if several == 1 { "is" } else { "are" }
 }
 
-/// `plain TCP on wifi`.
+/// The name of a row of plain TCP: `plain TCP on wifi`.
 pub(super) fn plain_tcp(comparison: &Comparison, tcp: &Summary) -> String {
     let path = tcp.plain_tcp.map_or_else(|| tcp.scheduler.clone(), |p| comparison.path_name(p));
     format!("plain TCP on {path}")

@@ -1,4 +1,4 @@
-//! What is not ours is what its publisher released.
+//! Third-party files are unchanged from their publisher's release.
 
 use sha2::{Digest, Sha256};
 

@@ -1,11 +1,11 @@
-//! Results that look like those of runs, from no simulator.
+//! Made-up results that look like those of runs.
 
 use pathweave_lab::benefit::fill_aggregation_benefit;
 use pathweave_lab::results::{
     Manifest, Metrics, OutOfOrder, PathInfo, PathMetrics, RunResult, SCHEMA_VERSION, Series, Status,
 };
 
-/// Goodput of WLAN and 3G, the part on the first path, and out-of-order bytes that a scheduler reaches.
+/// For each scheduler: its goodput over WLAN and 3G, the fraction on the first path, and the out-of-order bytes.
 const SHAPES: [(&str, f64, f64, f64); 8] = [
     ("minrtt", 6.6, 0.71, 310e3),
     ("roundrobin", 4.1, 0.52, 640e3),
@@ -20,14 +20,14 @@ const SHAPES: [(&str, f64, f64, f64); 8] = [
 struct Noise(u64);
 
 impl Noise {
-    /// From −1 to 1.
+    /// A random number from −1 to 1.
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as f64 / f64::from(1u32 << 30) - 1.0
     }
 }
 
-/// Eight schedulers by `seeds` seeds, `seconds` long in steps of 100 ms.
+/// Results of eight schedulers with `seeds` seeds, `seconds` long in steps of 100 ms.
 pub(crate) fn results(scenario: &str, seeds: u64, seconds: f64, sized: bool) -> Vec<RunResult> {
     let mut all = Vec::new();
     for (i, (scheduler, goodput, first, queue)) in SHAPES.into_iter().enumerate() {

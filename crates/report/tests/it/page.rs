@@ -1,4 +1,4 @@
-//! The page's text. What a browser makes of it is looked at by `cargo xtask page`.
+//! Tests of the page's text. `cargo xtask page` tests it in a browser.
 
 use crate::made_up::results;
 use pathweave_lab::results::{RunResult, Status};

@@ -1,4 +1,4 @@
-//! The decisions of a run as text and as a page.
+//! Tests of the decisions of a run, as text and as a page.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::explain::{Explanation, explain};
@@ -6,7 +6,7 @@ use pathweave_lab::scenario::{NoFiles, SchedulerSpec, Variant, builtin};
 use pathweave_report::{explain_page, timeline};
 use pathweave_units::{Duration, Instant};
 
-/// The decisions of seed 1 on a built-in scenario with a fixed receive window, from and to in milliseconds.
+/// The decisions of seed 1 on a built-in scenario with a fixed receive window, between two times in milliseconds.
 fn explained(scenario: &str, scheduler: &str, window: &str, from: u64, to: u64) -> Explanation {
     let mut document = builtin(scenario).expect("it is built in");
     document.set("connection.receive_buffer", window).expect("it is a setting");

@@ -1,9 +1,9 @@
-//! Packets from device to device, through the simulator's network.
+//! Moves packets between devices through the simulator's network.
 
 use super::nap::Nap;
 use super::series::Series;
 use crate::{Clock, Device};
-use pathweave_netsim::{Fate, NetEvent, Network, RouteId, Tagged};
+use pathweave_netsim::{Fate, NetEvent, Network, Pool, RouteId, Tagged};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Ecn;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,93 +14,68 @@ use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
-/// The longest sleep: that often `go_on` is asked.
+/// Longest sleep, and so the longest time between two calls of `go_on`.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
-/// How far a sleep may be too long for the kernel's convenience, nanoseconds; 50,000 otherwise.
+/// Time by which the kernel may prolong a sleep, nanoseconds. Linux's default is 50,000.
 const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).expect("it is not zero");
 /// Bytes of an IPv4 header without options.
 const IPV4_BYTES: usize = 20;
-/// Packets read from one device before others have their turn.
+/// Most packets read from one device before the other devices have their turn.
 const BURST: usize = 64;
 
-/// The two ends of a path.
+/// The devices and routes of a path.
 #[derive(Debug)]
 pub struct Ends {
-    /// In the client's namespace.
+    /// The device in the client's namespace.
     pub client: Device,
-    /// In the server's.
+    /// The device in the server's namespace.
     pub server: Device,
-    /// The way from the client to the server, and the way back.
+    /// The route from the client to the server, and the route back.
     pub ways: (RouteId, RouteId),
 }
 
-/// A packet on its way.
+/// A packet on its way through the network.
 #[derive(Debug, Default)]
 struct Slot {
     packet: Vec<u8>,
     sent: Instant,
-    owners: u32,
 }
 
-/// Packets, and which device each is for.
-#[derive(Debug, Default)]
-struct Pool {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-}
-
-impl Pool {
-    fn free_slot(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            self.slots.len() as u32 - 1
-        })
-    }
-
-    fn release(&mut self, slot: u32) {
-        let owners = &mut self.slots[slot as usize].owners;
-        *owners -= 1;
-        if *owners == 0 {
-            self.free.push(slot);
-        }
-    }
-}
-
-/// A packet that leaves so much after its time is late.
+/// A packet that leaves more than this time after it should have left counts as late.
 pub const LATE: Duration = Duration::from_micros(500);
 
-/// What one way of a path carried.
+/// Traffic of one direction of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// Packets that were handed over at its end.
+    /// Packets delivered at the path's end.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of the delivered packets.
     pub bytes: u64,
-    /// Packets that found a full queue, or one that was too slow for CoDel.
+    /// Packets dropped at a full queue or by CoDel.
     pub dropped_by_queue: u64,
-    /// Packets that were lost in another way.
+    /// Packets lost for any other reason.
     pub lost: u64,
 }
 
-/// What was carried, and how well the network's times were kept.
+/// The traffic, and how well the packets' departure times were kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How long it took.
+    /// Duration of the emulation.
     pub elapsed: Duration,
-    /// For each path, what the client sent and what the server did.
+    /// Traffic of each path: from the client, and from the server.
     pub paths: Vec<[Carried; 2]>,
-    /// The same over time.
+    /// The traffic over time.
     pub series: Series,
-    /// Packets that were handed over more than [`LATE`] after their time.
+    /// Packets delivered more than [`LATE`] after their time.
     pub late: u64,
-    /// The longest that one was late.
+    /// Largest delay of a delivery behind its time.
     pub longest: Duration,
-    /// Whether this thread was ahead of all others of the machine.
+    /// Whether the emulating thread had real-time priority.
     pub has_priority: bool,
 }
 
-/// Asks that this thread runs whenever it has to, before all others. A helper does it, because there is no safe call for it.
-/// False: that is not allowed here.
+/// Asks the kernel for real-time priority for this thread. A helper process does it, because the call is not available
+/// without `unsafe`. Returns false if this process may not have that priority.
 fn ask_for_priority() -> bool {
     let thread = gettid().as_raw_nonzero().to_string();
     let mut command = Command::new("chrt");
@@ -108,18 +83,19 @@ fn ask_for_priority() -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Carries packets until `go_on` answers false. The network's zero is now. `go_on` is asked at least every 20 ms.
+/// Forwards packets until `go_on` returns false. The network's time zero is the time of the call. `go_on` is called at
+/// least every 20 ms.
 ///
-/// This thread gets real-time priority where that is allowed, and keeps it: it should do nothing else.
+/// This thread gets real-time priority if the system allows it, and keeps it, so it should do nothing else.
 ///
 /// # Errors
-/// Where a device fails.
+/// If a device fails.
 pub fn forward(
     network: &mut Network<Tagged<u32>>,
     ends: &[Ends],
     mut go_on: impl FnMut(Instant) -> bool,
 ) -> io::Result<Report> {
-    let mut report = Report {
+    let report = Report {
         has_priority: ask_for_priority(),
         paths: vec![Default::default(); ends.len()],
         series: Series::new(ends.len()),
@@ -127,44 +103,73 @@ pub fn forward(
     };
     set_current_timer_slack(Some(TIMER_SLACK))?;
     let most = ends.iter().map(|e| usize::from(e.client.mtu())).max().unwrap_or(0);
-    let clock = Clock::start();
-    let mut pool = Pool::default();
-    let mut nap = Nap::default();
+    let (clock, pool, nap) = (Clock::start(), Pool::default(), Nap::default());
+    let mut forwarder = Forwarder { network, ends, most, clock, pool, nap, report };
     loop {
+        let busy = forwarder.read_in()?;
+        let now = forwarder.clock.now();
+        forwarder.deliver(now)?;
+        forwarder.note(now);
+        if !go_on(now) {
+            return Ok(forwarder.report);
+        }
+        if !busy {
+            forwarder.sleep()?;
+        }
+    }
+}
+
+/// The devices, the network between them, and counts of its traffic so far.
+struct Forwarder<'a> {
+    network: &'a mut Network<Tagged<u32>>,
+    ends: &'a [Ends],
+    /// The size of the largest packet, bytes.
+    most: usize,
+    clock: Clock,
+    pool: Pool<Slot>,
+    nap: Nap,
+    report: Report,
+}
+
+impl Forwarder<'_> {
+    /// Gives the network up to [`BURST`] packets of each device. Returns whether there were any.
+    fn read_in(&mut self) -> io::Result<bool> {
         let mut busy = false;
-        for Ends { client, server, ways } in ends {
+        for Ends { client, server, ways } in self.ends {
             for (device, way) in [(client, ways.0), (server, ways.1)] {
                 for _ in 0..BURST {
-                    let slot = pool.free_slot();
-                    let Slot { packet, sent, owners } = &mut pool.slots[slot as usize];
+                    let (slot, Slot { packet, sent }) = self.pool.free_slot();
                     packet.clear();
-                    packet.reserve(most);
-                    *owners = 1;
+                    packet.reserve(self.most);
                     if device.read_packet(packet)?.is_none() {
-                        pool.release(slot);
                         break;
                     }
                     busy = true;
-                    *sent = clock.now();
+                    *sent = self.clock.now();
                     let (len_bytes, ecn, sent) = (packet.len() as u32, ecn_of(packet), *sent);
-                    network.send(sent, way, Tagged { tag: slot, len_bytes, ecn, corrupted: false });
+                    self.network.send(sent, way, self.pool.fill(slot, len_bytes, ecn));
                 }
             }
         }
-        let now = clock.now();
-        while let Some(event) = network.poll(now) {
+        Ok(busy)
+    }
+
+    /// Writes the packets that have arrived by `now` to their devices, and counts them and those that were lost.
+    fn deliver(&mut self, now: Instant) -> io::Result<()> {
+        while let Some(event) = self.network.poll(now) {
             let route = event.tap().route;
-            let to = ends.iter().enumerate().find_map(|(path, end)| match route {
+            let to = self.ends.iter().enumerate().find_map(|(path, end)| match route {
                 route if route == end.ways.0 => Some((&end.server, path, 0)),
                 route if route == end.ways.1 => Some((&end.client, path, 1)),
                 _ => None,
             });
             let Some((device, path, way)) = to else { continue };
-            let (carried, sample) = (&mut report.paths[path][way], report.series.now(path, way));
+            let (carried, sample) = (&mut self.report.paths[path][way], self.report.series.now(path, way));
             match event {
                 NetEvent::Delivered { tap, mut packet, .. } => {
-                    // A copy that is still on its way has the same bytes: what is changed is changed for both, as by a link before.
-                    let Slot { packet: bytes, sent, .. } = &mut pool.slots[packet.tag as usize];
+                    // A copy that is still on its way has the same bytes, so a change applies to both, as if an earlier
+                    // link had made it.
+                    let Slot { packet: bytes, sent } = self.pool.get_mut(packet.tag);
                     if tap.fate == Fate::Corrupted || packet.corrupted {
                         packet.corrupted = true;
                         bytes.last_mut().into_iter().for_each(|byte| *byte ^= 0x55);
@@ -175,15 +180,15 @@ pub fn forward(
                     device.write_packet(bytes)?;
                     carried.packets += 1;
                     carried.bytes += bytes.len() as u64;
-                    let delivered = clock.now();
+                    let delivered = self.clock.now();
                     let (late, delay) = (delivered.since(tap.at), delivered.since(*sent));
                     sample.packets += 1;
                     sample.bytes += bytes.len() as u64;
                     sample.delays += delay;
                     sample.longest_delay = sample.longest_delay.max(delay);
-                    report.late += u64::from(late > LATE);
-                    report.longest = report.longest.max(late);
-                    pool.release(packet.tag);
+                    self.report.late += u64::from(late > LATE);
+                    self.report.longest = self.report.longest.max(late);
+                    self.pool.release(packet.tag);
                 }
                 NetEvent::Dropped { tap, packet } => {
                     match tap.fate {
@@ -191,37 +196,41 @@ pub fn forward(
                         _ => carried.lost += 1,
                     }
                     sample.dropped += 1;
-                    pool.release(packet.tag);
+                    self.pool.release(packet.tag);
                 }
-                NetEvent::Duplicated { packet, .. } => pool.slots[packet.tag as usize].owners += 1,
+                NetEvent::Duplicated { packet, .. } => self.pool.share(packet.tag),
                 NetEvent::Forwarded { .. } => {}
             }
         }
-        report.series.go_on(now, |path, way| {
+        Ok(())
+    }
+
+    /// Brings the series and the elapsed time up to `now`.
+    fn note(&mut self, now: Instant) {
+        let (network, ends) = (&*self.network, self.ends);
+        self.report.series.go_on(now, |path, way| {
             let route = if way == 0 { ends[path].ways.0 } else { ends[path].ways.1 };
             network.route_links(route).map(|link| network.link_queue(link).1).sum()
         });
-        report.elapsed = now.since(Instant::ZERO);
-        if !go_on(now) {
-            return Ok(report);
-        }
-        if busy {
-            continue;
-        }
-        let now = clock.now();
+        self.report.elapsed = now.since(Instant::ZERO);
+    }
+
+    /// Waits for a packet of a device, until the next departure, or for [`LONGEST_SLEEP`].
+    fn sleep(&mut self) -> io::Result<()> {
+        let now = self.clock.now();
         let next = now + LONGEST_SLEEP;
-        let Some(sleep) = nap.until(now, network.poll_timeout().map_or(next, |departure| departure.min(next))) else {
-            continue;
-        };
+        let next = self.network.poll_timeout().map_or(next, |departure| departure.min(next));
+        let Some(sleep) = self.nap.until(now, next) else { return Ok(()) };
         let timeout = Timespec { tv_sec: 0, tv_nsec: sleep.as_nanos() as _ };
-        let devices = ends.iter().flat_map(|e| [&e.client, &e.server]);
+        let devices = self.ends.iter().flat_map(|e| [&e.client, &e.server]);
         let mut descriptors: Vec<PollFd<'_>> =
             devices.map(|device| PollFd::from_borrowed_fd(device.as_fd(), PollFlags::IN)).collect();
         match poll(&mut descriptors, Some(&timeout)) {
-            Ok(0) => nap.learn(clock.now().since(now + sleep)),
+            Ok(0) => self.nap.learn(self.clock.now().since(now + sleep)),
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+        Ok(())
     }
 }
 
@@ -234,7 +243,7 @@ fn ecn_of(packet: &[u8]) -> Ecn {
     }
 }
 
-/// Marks an IP packet that was on its way through a congested queue (RFC 3168 §5).
+/// Sets the mark of a congested queue in an IP packet (RFC 3168 §5).
 fn mark(packet: &mut [u8]) {
     match packet {
         [version, class, ..] if *version >> 4 == 6 => *class |= 0x30,

@@ -1,4 +1,4 @@
-//! The two namespaces, and what runs in them.
+//! The two namespaces, and the commands that run in them.
 
 use crate::{Device, ip};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -10,63 +10,66 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-/// As many paths as the kernel's Multipath TCP has addresses for (`MPTCP_PM_ADDR_MAX`).
+/// Most paths, which is the number of addresses that the kernel's Multipath TCP supports (`MPTCP_PM_ADDR_MAX`).
 pub const MOST_PATHS: usize = 8;
 
-/// Whose namespace.
+/// The host to which a namespace belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The client's.
+    /// The client.
     Client,
-    /// The server's.
+    /// The server.
     Server,
 }
 
-/// A path as its namespaces see it.
+/// A path as seen from its namespaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathEnds {
-    /// The name of its device in each namespace, at most 15 letters.
+    /// The name of the path's device in each namespace, at most 15 letters.
     pub device: String,
-    /// Whether the client's kernel uses it only when no other path works.
+    /// Whether the path is a backup: the client's kernel uses it only if no other path works.
     pub backup: bool,
 }
 
-/// The addresses of a path's two ends, the client's and the server's: 10.0.P.1 and 10.0.P.2 for path number P, from 1 on.
+/// The addresses of the client and the server on a path: 10.0.P.1 and 10.0.P.2 for path number P, counted from 1.
 ///
-/// An engine behind the client has 10.0.P.5, with 10.0.P.6 at the namespace's end of its TUN device; behind the server it is
-/// 10.0.P.9 and 10.0.P.10.
+/// An engine behind the client has 10.0.P.5, and the namespace's end of its TUN device is 10.0.P.6. An engine behind
+/// the server has 10.0.P.9, with 10.0.P.10.
 pub fn addresses(path: usize) -> (Ipv4Addr, Ipv4Addr) {
     let number = path as u8 + 1;
     (Ipv4Addr::new(10, 0, number, 1), Ipv4Addr::new(10, 0, number, 2))
 }
 
-/// The same of IPv6: fd00:0:0:P::1 and fd00:0:0:P::2. An engine has the addresses that end with 5 and 6, or 9 and a.
+/// The same for IPv6: fd00:0:0:P::1 and fd00:0:0:P::2. An engine's addresses end with 5 and 6 behind the client, and
+/// with 9 and a behind the server.
 fn addresses_of_ipv6(path: usize) -> (Ipv6Addr, Ipv6Addr) {
     let address = |end| Ipv6Addr::new(0xfd00, 0, 0, path as u16 + 1, 0, 0, 0, end);
     (address(1), address(2))
 }
 
-/// A network namespace of its own: a thread that lives in it, and what that starts there.
+/// A network namespace, held by a thread that lives in it and starts commands there.
 #[derive(Debug)]
 pub struct Namespace {
     requests: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A command's words, its input and output, and where the answer goes.
+/// The words of a command, its input and output, and the channel for the answer.
 type Request = (Vec<String>, [Stdio; 2], Sender<io::Result<Started>>);
 
 impl Namespace {
-    /// Makes the namespace, with a device for each path. It is gone when this, its devices and its commands are.
+    /// Makes the namespace with a device for each path. The namespace is gone when this value, its devices and its
+    /// commands are dropped.
     ///
     /// # Errors
-    /// Where that is not possible, most often for want of rights, or because there are more than [`MOST_PATHS`].
+    /// If the namespace cannot be made, most often because of missing rights, or if there are more than [`MOST_PATHS`]
+    /// paths.
     pub fn new(side: Side, paths: Vec<PathEnds>, mtu: u16) -> io::Result<(Self, Vec<Device>)> {
         let (requests, asked) = channel::<Request>();
         let (made, devices) = channel();
         let thread = std::thread::spawn(move || {
             let _ = made.send(enter(side, &paths, mtu));
-            // What it starts ends with this thread, so it stays as long as it may be asked.
+            // Commands end with this thread, so the thread stays while it may get requests.
             while let Ok((words, [input, output], answer)) = asked.recv() {
                 let _ = answer.send(Started::new(&words, input, output));
             }
@@ -76,10 +79,11 @@ impl Namespace {
         Ok((namespace, devices))
     }
 
-    /// Starts a command in the namespace, which finds the first path's addresses in `PATHWEAVE_CLIENT` and `PATHWEAVE_SERVER`.
+    /// Starts a command in the namespace. The variables `PATHWEAVE_CLIENT` and `PATHWEAVE_SERVER` tell the command the
+    /// first path's addresses.
     ///
     /// # Errors
-    /// Where no process can be started. That there is no such command, its status 127 says.
+    /// If no process can be started. A command that does not exist ends with status 127 instead.
     pub fn start(&self, words: &[String], input: Stdio, output: Stdio) -> io::Result<Started> {
         let (answer, started) = channel();
         let Some(requests) = &self.requests else { return Err(io::Error::other("the namespace is gone")) };
@@ -132,8 +136,9 @@ fn enter(side: Side, paths: &[PathEnds], mtu: u16) -> io::Result<Vec<Device>> {
     Ok(devices)
 }
 
-/// Addresses and routes of a path. A packet to any address of the client leaves the server on that address's path. The client's leave
-/// on the path of the address that they come from, because their destination may be the server's one known address.
+/// Sets up the addresses and routes of a path. The server's packets to an address of the client leave on that address's
+/// path. The client's packets leave on the path of their source address, because they may all go to the server's one
+/// known address.
 fn set_up(side: Side, path: usize, ends: &PathEnds) -> io::Result<()> {
     let PathEnds { device, backup } = ends;
     let (client, server) = addresses(path);
@@ -169,7 +174,8 @@ fn set_up(side: Side, path: usize, ends: &PathEnds) -> io::Result<()> {
     Ok(())
 }
 
-/// A helper process makes the namespace, because a thread of ours could not do that without `unsafe`.
+/// Moves this thread into a new network namespace. A helper process makes the namespace, because that call is not
+/// available without `unsafe`.
 pub(crate) fn move_into_new_namespace() -> io::Result<()> {
     let mut helper = Command::new("unshare");
     let helper = helper.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -199,12 +205,13 @@ fn sysctl(setting: &str) -> io::Result<()> {
     Err(io::Error::other(format!("sysctl {setting}: {}", String::from_utf8_lossy(&output.stderr).trim())))
 }
 
-/// A command in a namespace. All that it starts, in whatever way, ends when this or its namespace is dropped, or when this process ends.
+/// A command in a namespace. The command and all its descendants end when this value or its namespace is dropped, or
+/// when this process ends.
 #[derive(Debug)]
 pub struct Started(Child);
 
 impl Started {
-    /// Starts `words` in the network namespace of this thread, in a process namespace of its own.
+    /// Starts `words` in this thread's network namespace, in a process namespace of its own.
     fn new(words: &[String], input: Stdio, output: Stdio) -> io::Result<Self> {
         let (client, server) = addresses(0);
         // The first makes this process's end that of `unshare`, and the second that of `unshare` the end of all.
@@ -216,10 +223,10 @@ impl Started {
         child.map(Started).map_err(|e| io::Error::new(e.kind(), format!("setpriv (of util-linux): {e}")))
     }
 
-    /// How it ended, if it has.
+    /// The command's exit status, or `None` while it runs.
     ///
     /// # Errors
-    /// Where the system does not say.
+    /// If the system does not report the status.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.0.try_wait()
     }

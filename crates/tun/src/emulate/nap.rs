@@ -1,29 +1,30 @@
-//! How to be awake in time: the kernel wakes a thread some time after its timer, mostly because the processor slept too.
+//! Timing of sleeps. The kernel wakes a thread some time after its timer expires, mostly because the processor slept
+//! too, so a thread that must be in time sleeps less and waits awake for the rest.
 
 use pathweave_units::{Duration, Instant};
 
-/// At most so long before a departure this thread stays awake for it.
+/// Longest time for which the thread waits awake before a departure.
 const LONGEST: Duration = Duration::from_micros(200);
-/// Of all time it stays awake for this part at most, so that frequent departures do not take a processor for themselves ...
+/// The thread waits awake for at most 1/`PART` of all time, so that frequent departures do not occupy a processor.
 const PART: u64 = 4;
-/// ... and after a quiet time so long at once.
+/// Most waiting time that a quiet period saves up for later.
 const MOST_SAVED: Duration = Duration::from_millis(2);
-/// Sleeps that are shorter than expected are believed slowly: by one of so many parts of the difference.
+/// Smoothing factor for sleeps shorter than expected: the estimate falls by 1/`FORGETTING` of the difference.
 const FORGETTING: u64 = 16;
 
-/// Ends sleeps so much too early that they are in time, and says when to stay awake for the rest.
+/// Shortens sleeps by their expected delay, and decides when to wait awake for the rest.
 #[derive(Debug, Default)]
 pub(super) struct Nap {
-    /// By how much sleeps are too long.
+    /// Time by which sleeps are expected to last too long.
     excess: Duration,
-    /// How much longer this thread may stay awake.
+    /// Time for which the thread may still wait awake.
     saved: Duration,
     last: Instant,
     is_awake: bool,
 }
 
 impl Nap {
-    /// How long to sleep until it is `time`; `None`: not at all, look at the clock again.
+    /// Length of the sleep before `time`. `None` if the thread should not sleep but look at the clock again.
     pub(super) fn until(&mut self, now: Instant, time: Instant) -> Option<Duration> {
         let passed = now.since(self.last);
         self.last = now;
@@ -38,7 +39,7 @@ impl Nap {
         }
     }
 
-    /// A sleep ended by its timer, so much too late.
+    /// Takes note of a sleep that ended `late` after its timer.
     pub(super) fn learn(&mut self, late: Duration) {
         let late = late.min(LONGEST);
         self.excess = match late > self.excess {
@@ -54,7 +55,8 @@ mod tests {
 
     const MICROSECOND: Duration = Duration::from_micros(1);
 
-    /// Waits for `time` with a kernel whose sleeps are too long by `excess`; gives when it is awake, and how long it stayed awake for it.
+    /// Waits for `time` on a kernel whose sleeps last `excess` too long. Returns the time at which the thread is ready,
+    /// and how long it waited awake.
     fn wait(nap: &mut Nap, mut now: Instant, time: Instant, excess: Duration) -> (Instant, Duration) {
         let mut awake = Duration::ZERO;
         while now < time {

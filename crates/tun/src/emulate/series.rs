@@ -1,26 +1,26 @@
-//! What passed over time, in equal steps.
+//! Traffic over time, in steps of equal length.
 
 use pathweave_units::{Duration, Instant};
 
-/// The length of steps at the start.
+/// Initial length of a step.
 const FIRST_STEP: Duration = Duration::from_millis(50);
-/// An even number: when there are so many steps, each two become one.
+/// Most steps, an even number. When a series has this many, each two steps are merged into one.
 const MOST_STEPS: usize = 600;
 
-/// One way of a path during a step.
+/// Traffic of one direction of a path during a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// Packets that were handed over at its end.
+    /// Packets delivered at the path's end.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of the delivered packets.
     pub bytes: u64,
-    /// Packets that were dropped by queues or lost.
+    /// Packets dropped by queues or lost.
     pub dropped: u64,
-    /// What waited in its queues at the end of the step, bytes; the most, where steps became one.
+    /// Bytes in the direction's queues at the end of the step. Merged steps have the maximum.
     pub queue_bytes: u64,
-    /// The sum of the packets' delays, from device to device.
+    /// Sum of the packets' delays from device to device.
     pub delays: Duration,
-    /// The longest of them.
+    /// Longest delay of a packet.
     pub longest_delay: Duration,
 }
 
@@ -34,19 +34,20 @@ impl Sample {
         self.longest_delay = self.longest_delay.max(next.longest_delay);
     }
 
-    /// The mean delay; `None` where no packet came.
+    /// Mean delay of a packet; `None` if no packet was delivered.
     pub fn mean_delay(&self) -> Option<Duration> {
         (self.packets > 0).then(|| self.delays.div(self.packets))
     }
 }
 
-/// Both ways of all paths over time, in steps of one length. It grows with the time, so that there are never more than some hundred.
+/// Traffic of both directions of all paths over time. All steps have one length, which grows with the time, so that
+/// there are at most 600.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
     step: Duration,
-    /// When the step ends that is filled now.
+    /// End of the step that is being filled.
     end: Instant,
-    /// For each path what the client sent and what the server did. The last step is not whole yet.
+    /// Steps of each path: from the client, and from the server. The last step is still being filled.
     paths: Vec<[Vec<Sample>; 2]>,
 }
 
@@ -56,23 +57,23 @@ impl Series {
         Series { step: FIRST_STEP, end: Instant::ZERO + FIRST_STEP, paths }
     }
 
-    /// The length of a step.
+    /// Length of a step.
     pub fn step(&self) -> Duration {
         self.step
     }
 
-    /// The whole steps of each path: what the client sent, and what the server did.
+    /// The complete steps of each path: from the client, and from the server.
     pub fn paths(&self) -> impl Iterator<Item = [&[Sample]; 2]> {
         self.paths.iter().map(|[up, down]| [&up[..up.len() - 1], &down[..down.len() - 1]])
     }
 
-    /// The step that is filled now, of a path and a way (0 from the client, 1 from the server).
+    /// The step that is being filled, of a path and a direction (0 from the client, 1 from the server).
     pub(super) fn now(&mut self, path: usize, way: usize) -> &mut Sample {
         let samples = &mut self.paths[path][way];
         samples.last_mut().expect("there is always a step that is filled")
     }
 
-    /// Ends the steps that are over. `queue` says how many bytes wait on a path and way.
+    /// Ends the steps that are over. `queue` returns the bytes that wait on a path and direction.
     pub(super) fn go_on(&mut self, now: Instant, queue: impl Fn(usize, usize) -> u64) {
         while now >= self.end {
             let mut is_full = false;

@@ -1,6 +1,6 @@
-//! Connections on a machine whose addresses change.
+//! Connections of a machine whose addresses change.
 
-use crate::uplinks::{Change, Flags, Follower, Options, Path, Purpose};
+use crate::uplinks::{Change, Flags, Follower, Path, Purpose, UplinkOptions};
 use crate::{Interface, Io};
 use pathweave_driver::{Applications, Driver};
 use pathweave_proto::config::{ConnectionConfig, PathManager};
@@ -10,21 +10,24 @@ use pathweave_units::{Duration, Instant};
 use std::io;
 
 const HOST: usize = 0;
-/// How often the machine is looked at.
+/// Time between two looks at the machine's addresses.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Keeps connections' addresses as the machine's are.
+/// Adds and removes addresses of connections as the machine's addresses change.
 pub(super) struct Following {
     follower: Follower,
     looked: Instant,
 }
 
 impl Following {
-    /// The paths of now, in the order in which a connection is to use them.
+    /// The machine's present paths, in the order in which a connection should use them.
     ///
     /// # Errors
-    /// As [`Follower::start`].
-    pub(super) fn start(options: &Options, purpose: Purpose) -> io::Result<(Self, Vec<Interface>, Vec<LocalAddress>)> {
+    /// As for [`Follower::start`].
+    pub(super) fn start(
+        options: &UplinkOptions,
+        purpose: Purpose,
+    ) -> io::Result<(Self, Vec<Interface>, Vec<LocalAddress>)> {
         let mut follower = Follower::open(options.clone(), purpose)?;
         let interfaces = follower.start()?.iter().map(|path| path.interface.clone()).collect();
         let following = Following { follower, looked: Instant::ZERO };
@@ -32,17 +35,17 @@ impl Following {
         Ok((following, interfaces, addresses))
     }
 
-    /// The addresses of now.
+    /// The machine's present addresses.
     pub(super) fn addresses(&self) -> Vec<LocalAddress> {
         let address = |path: &Path| LocalAddress { address: path.interface.address(), meta: meta(path.flags) };
         self.follower.paths().iter().map(address).collect()
     }
 
-    /// Does what has changed since the last call, and says whether anything has: connections join from new addresses or announce them
-    /// (ADD_ADDR), and tell their peers of those that are gone (REMOVE_ADDR).
+    /// Applies the changes since the last call, and returns whether there were any. Connections join from new addresses
+    /// or announce them (ADD_ADDR), and tell their peers about addresses that are gone (REMOVE_ADDR).
     ///
     /// # Errors
-    /// Where the machine or a device fails.
+    /// If the machine or a device fails.
     pub(super) fn go_on<A: Applications>(
         &mut self,
         now: Instant,
@@ -77,8 +80,8 @@ impl Following {
     }
 }
 
-/// The settings of a connection whose endpoints are these.
-pub(super) fn config(options: &Options, config: &ConnectionConfig) -> ConnectionConfig {
+/// The settings of a connection whose subflows form a full mesh if an address has the flag `fullmesh`.
+pub(super) fn config(options: &UplinkOptions, config: &ConnectionConfig) -> ConnectionConfig {
     let is_mesh = options.endpoints.iter().any(|endpoint| endpoint.flags.fullmesh);
     let path_manager = if is_mesh { PathManager::FullMesh } else { config.path_manager };
     ConnectionConfig { path_manager, ..config.clone() }

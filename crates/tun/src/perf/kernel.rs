@@ -1,9 +1,9 @@
 //! The kernel's Multipath TCP as client and as server: the peer that the engine is measured against.
 
-use super::outcome::unix_seconds;
+use super::measurement::unix_seconds;
 use super::patient::{Patient, Progress};
 use super::stream::totals;
-use super::{Interval, Outcome, Processor, Request, Sink, Source, Totals};
+use super::{Interval, Measurement, Processor, Request, Sink, Source, Totals};
 use crate::Clock;
 use pathweave_units::Duration;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt};
@@ -17,16 +17,16 @@ use std::time::Duration as StdDuration;
 const BACKLOG: i32 = 128;
 const READ_BYTES: usize = 256 << 10;
 
-/// How sockets are made.
+/// Kind of socket to use.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Plain TCP instead of Multipath TCP.
+pub struct KernelOptions {
+    /// Whether the socket is plain TCP instead of Multipath TCP.
     pub plain: bool,
-    /// Name of the congestion controller; the system's default otherwise.
+    /// Name of the congestion controller. `None` means the system's default.
     pub congestion: Option<String>,
 }
 
-fn socket(options: &Options, ipv4: bool) -> io::Result<OwnedFd> {
+fn socket(options: &KernelOptions, ipv4: bool) -> io::Result<OwnedFd> {
     let family = if ipv4 { AddressFamily::INET } else { AddressFamily::INET6 };
     let protocol = if options.plain { ipproto::TCP } else { ipproto::MPTCP };
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, Some(protocol))?;
@@ -36,8 +36,9 @@ fn socket(options: &Options, ipv4: bool) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A socket of IPv6 also where the server's address is one of IPv4: others could not join over IPv6.
-fn connected(options: &Options, remote: SocketAddr) -> io::Result<OwnedFd> {
+/// A connected socket. It is an IPv6 socket even for an IPv4 server, because an IPv4 socket cannot get subflows over
+/// IPv6.
+fn connected(options: &KernelOptions, remote: SocketAddr) -> io::Result<OwnedFd> {
     let mapped = match remote.ip() {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
         IpAddr::V6(address) => address,
@@ -67,7 +68,7 @@ fn read_all(socket: Patient<'_>, sink: &mut Sink, clock: &Clock) -> io::Result<(
     }
 }
 
-/// Sends `count` messages of `size` bytes, each after the answer to the one before, and notes how long each answer took.
+/// Sends `count` messages of `size` bytes, each after the answer to the previous one, and records the round-trip times.
 fn ping(
     socket: Patient<'_>,
     (size, count): (usize, u64),
@@ -88,17 +89,17 @@ fn ping(
     Ok(())
 }
 
-/// Connects to a server and does what `request` says, as [`super::engine::client`].
+/// Connects to a server and does what `request` says, as [`super::engine::client`] does.
 ///
 /// # Errors
 /// If the server cannot be connected to.
 pub fn client(
-    options: &Options,
+    options: &KernelOptions,
     remote: SocketAddr,
     request: Request,
     echo: Option<(usize, u64)>,
     on_interval: &mut dyn FnMut(&Interval),
-) -> io::Result<Outcome> {
+) -> io::Result<Measurement> {
     let socket = connected(options, remote).map_err(|e| io::Error::new(e.kind(), format!("no connection: {e}")))?;
     let stream = TcpStream::from(socket);
     let (clock, processor, began) = (Clock::start(), Processor::now(), unix_seconds());
@@ -129,7 +130,7 @@ pub fn client(
         None => Some(format!("{why}; the server's figures are missing")),
     };
     round_trips.sort_unstable();
-    Ok(Outcome {
+    Ok(Measurement {
         began,
         addresses,
         multipath: None,
@@ -144,12 +145,13 @@ pub fn client(
     })
 }
 
-/// The IPv4 address in an IPv4-mapped one.
+/// The IPv4 address inside an IPv4-mapped one.
 fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// Both directions at once, with figures every second. One that `sends` ends its direction after what it sends, others with the peer's end.
+/// Moves data in both directions at once and takes figures every second. If `sends`, this side ends its stream after
+/// its own data, else after the peer has ended.
 fn transfer(
     socket: Patient<'_>,
     sends: bool,
@@ -186,8 +188,8 @@ fn transfer(
             let ended = !matches!(wait.recv_timeout(StdDuration::from_secs(1)), Err(RecvTimeoutError::Timeout));
             let (to, now) = (clock.now(), progress.all());
             intervals.push(Interval {
-                from: super::outcome::since(start, from),
-                to: super::outcome::since(start, to),
+                from: super::measurement::since(start, from),
+                to: super::measurement::since(start, to),
                 sent_bytes: now.0 - before.0,
                 received_bytes: now.1 - before.1,
                 subflows: Vec::new(),
@@ -205,12 +207,12 @@ fn transfer(
     (result, intervals)
 }
 
-/// Serves clients on `port` at all addresses, as [`super::engine::server`].
+/// Serves clients on `port` at all addresses, as [`super::engine::server`] does.
 ///
 /// # Errors
-/// If it cannot listen.
+/// If the port cannot be listened on.
 pub fn server(
-    options: &Options,
+    options: &KernelOptions,
     port: u16,
     most: Option<u64>,
     on_served: &(dyn Fn(&Totals, Option<&str>) + Sync),
@@ -237,7 +239,7 @@ pub fn server(
     })
 }
 
-/// Does what one client asks for. Returns what was sent and received, until the end or until the connection failed.
+/// Does what one client asks for. Returns the totals up to the end of the connection, or up to its failure.
 fn serve(stream: &TcpStream) -> (Totals, io::Result<()>) {
     let (clock, processor, progress) = (Clock::start(), Processor::now(), Progress::default());
     let asked = Patient::new(stream, &clock, &progress).and_then(|socket| Ok((socket, read_request(socket)?)));
@@ -265,7 +267,7 @@ fn read_request(socket: Patient<'_>) -> io::Result<Request> {
     request.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the client's first bytes are no request"))
 }
 
-/// Sends and receives all data, both ways.
+/// Sends and receives all data in both directions.
 fn exchange(
     socket: Patient<'_>,
     request: &Request,

@@ -1,4 +1,4 @@
-//! Figures of the engine's connection, second by second.
+//! Figures of the engine's connection for each second.
 
 use super::{Interval, SubflowFigures};
 use pathweave_proto::connection::SubflowSnapshot;
@@ -6,21 +6,21 @@ use pathweave_proto::{ConnectionHandle, Endpoint};
 use pathweave_units::{Duration, Instant};
 use std::net::SocketAddr;
 
-/// How often figures are taken.
+/// Time between two sets of figures.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// A subflow's bytes sent, bytes received and segments sent again so far, and which one it is.
+/// A subflow's addresses, and its counts so far: bytes sent, bytes received, segments retransmitted.
 type Counts = (SocketAddr, SocketAddr, [u64; 3]);
 
 /// Takes figures of a connection every second.
 pub(super) struct Meter {
     start: Instant,
     last: Instant,
-    /// Bytes sent and received, and the subflows' counts, at the last time.
+    /// Counts at the last set of figures: bytes sent, bytes received, and those of each subflow.
     before: (u64, u64, Vec<Counts>),
     pub(super) intervals: Vec<Interval>,
     pub(super) multipath: bool,
-    /// Bytes of the stream, the request included, that were written, and those of them that are acknowledged.
+    /// Bytes of the stream that were written, request included, and how many of them are acknowledged.
     pub(super) written: u64,
     pub(super) acknowledged: u64,
 }

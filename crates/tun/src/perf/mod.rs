@@ -1,23 +1,25 @@
-//! Measures what a connection carries, as iperf3 does.
+//! Measures the throughput of a connection, as iperf3 does.
 //!
-//! The client says what it wants in the first bytes of the connection ([`Request`]): data up, down or both ways, an amount or a
-//! time. The server does its part and ends its stream with what it saw ([`Totals`]); with `verify` that includes
-//! hashes of all data, which the client compares.
+//! The client says in the first bytes of the connection what it wants ([`Request`]): data up, down or both ways, and an
+//! amount or a time. The server does its part and ends its stream with its own figures ([`Totals`]). With `verify`
+//! these include hashes of all data, which the client compares.
 //!
-//! Either side is our engine over TUN devices ([`engine`]) or the kernel's Multipath TCP ([`kernel`]).
+//! Either side is the engine over TUN devices ([`engine`]) or the kernel's Multipath TCP ([`kernel`]).
 
 pub mod engine;
 mod following;
 pub mod kernel;
+mod measurement;
 mod meter;
-mod outcome;
 mod patient;
+mod processor;
 mod request;
 mod stream;
 
-pub use outcome::{Interval, Outcome, Processor, SubflowFigures, cookie, rate, system};
+pub use measurement::{Interval, Measurement, SubflowFigures, cookie, rate, system};
+pub use processor::Processor;
 pub use request::{Amount, Request, Totals};
 pub use stream::{PIECE_BYTES, Sink, Source};
 
-/// The port of a server, where none is given. iperf3 has 5201.
+/// Default port of a server. iperf3 uses 5201.
 pub const PORT: u16 = 5210;

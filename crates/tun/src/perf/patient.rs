@@ -1,4 +1,4 @@
-//! A socket of the kernel that gives up when nothing moves any more.
+//! A socket of the kernel that gives up if no data moves for a while.
 
 use crate::Clock;
 use std::io::{self, ErrorKind, Read, Write};
@@ -6,13 +6,13 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration as StdDuration;
 
-/// A transfer in which no data moves for this long has failed, seconds. The kernel itself would retransmit for a quarter of an hour, and
-/// wait for data for ever. The engine's `close_timeout` is as long.
+/// A transfer in which no data moves for this long has failed, seconds. The kernel itself would retransmit for a
+/// quarter of an hour, and wait for data without limit. The engine's `close_timeout` has the same length.
 const STANDSTILL_SECONDS: f64 = 60.0;
-/// How long one call may wait.
+/// Longest duration of one call.
 const CALL: StdDuration = StdDuration::from_secs(1);
 
-/// Bytes sent and received so far, for other threads to look at.
+/// Bytes sent and received so far, readable from other threads.
 #[derive(Default)]
 pub(super) struct Progress {
     sent: AtomicU64,
@@ -20,13 +20,13 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Bytes sent, and bytes received.
+    /// Bytes sent and bytes received.
     pub(super) fn all(&self) -> (u64, u64) {
         (self.sent.load(Relaxed), self.received.load(Relaxed))
     }
 }
 
-/// A socket whose reads and writes fail if no data has moved for [`STANDSTILL_SECONDS`], in either direction.
+/// A socket whose reads and writes fail if no data has moved in either direction for [`STANDSTILL_SECONDS`].
 #[derive(Clone, Copy)]
 pub(super) struct Patient<'a> {
     pub(super) stream: &'a TcpStream,
@@ -42,7 +42,7 @@ impl<'a> Patient<'a> {
         Ok(Patient { stream, clock, progress })
     }
 
-    /// Repeats a call until it has moved data, the stream has ended, or nothing has moved for too long.
+    /// Repeats a call until data has moved, the stream has ended, or nothing has moved for [`STANDSTILL_SECONDS`].
     fn repeat(&self, mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
         let (mut seen, mut since) = (self.progress.all(), self.clock.now());
         loop {
@@ -61,7 +61,7 @@ impl<'a> Patient<'a> {
         }
     }
 
-    /// Reads what is there; 0 at the end of the stream.
+    /// Reads available data. Returns 0 at the end of the stream.
     pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut stream = self.stream;
         let n = self.repeat(|| stream.read(buffer))?;
@@ -81,7 +81,7 @@ impl<'a> Patient<'a> {
         Ok(())
     }
 
-    /// Writes all of it.
+    /// Writes all bytes.
     pub(super) fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         let mut stream = self.stream;
         let mut written = 0;

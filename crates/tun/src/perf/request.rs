@@ -1,81 +1,55 @@
-//! What client and server tell each other beside the data.
+//! Messages between client and server beside the data.
 
-use super::{Processor, Sink, Source};
-use pathweave_units::{Duration, Instant};
+use super::Processor;
+use pathweave_units::Duration;
 
-/// The first bytes of a request and of totals: what they are, and the version.
+/// First bytes of a request and of totals: a mark and the version.
 const MAGIC: [u8; 8] = *b"pwperf04";
 const UP: u8 = 1;
 const DOWN: u8 = 2;
 const VERIFY: u8 = 4;
 const ECHO: u8 = 8;
-/// Stands for an amount that time limits.
+/// Value of the amount on the wire if a time limits the transfer.
 const UNTIL_TIME: u64 = u64::MAX;
 
-/// How much is sent in a direction.
+/// Amount of data in a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
-    /// As much as goes in this time.
+    /// As much as can be sent in this time.
     Time(Duration),
 }
 
-impl Amount {
-    fn longer_by(self, omit: Duration) -> Self {
-        match self {
-            Amount::Time(time) => Amount::Time(time + omit),
-            Amount::Bytes(_) => self,
-        }
-    }
-}
-
-/// What a client wants.
+/// The client's wishes for a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The client sends.
+    /// Whether the client sends data.
     pub up: bool,
-    /// The server sends.
+    /// Whether the server sends data.
     pub down: bool,
-    /// All data is made and hashed, so that each byte is known to have arrived as it was.
+    /// Whether all bytes are generated and hashed, to verify that each arrived unchanged.
     pub verify: bool,
-    /// The server sends back whatever comes.
+    /// Whether the server sends received data back.
     pub echo: bool,
-    /// How much, each way.
+    /// Amount of data in each direction.
     pub amount: Amount,
-    /// What a receiver gets so long after the first bytes does not count, and a time is longer by it: slow start, most often. As
-    /// `--omit` of iperf3.
+    /// Data that arrives within this time after the first bytes does not count, and a timed transfer takes longer by
+    /// this time. Mostly used to leave slow start out, as iperf3's `--omit`.
     pub omit: Duration,
 }
 
 impl Request {
-    /// Its length on the wire, bytes.
+    /// Length of a request on the wire, bytes.
     pub const BYTES: usize = 32;
 
-    /// What an end sends from `now` on. `sends`: the direction is asked for; with echo nothing is sent by itself.
-    pub(super) fn source(&self, sends: bool, now: Instant) -> Source {
-        match sends && !self.echo {
-            true => Source::new(self.amount.longer_by(self.omit), self.verify, now),
-            false => Source::nothing(self.verify),
-        }
-    }
-
-    /// Whether the client sends anything after the request. If it does not, it ends its direction only after the server has: Linux opens no
-    /// further subflows to a peer that has ended.
+    /// Whether the client sends anything after the request. If not, the client ends its stream only after the server
+    /// has, because Linux opens no further subflows to a peer that has ended its stream.
     pub(super) fn client_sends(&self) -> bool {
         self.up || self.echo
     }
 
-    /// What an end receives with; the last `tail_bytes` are no data.
-    pub(super) fn sink(&self, tail_bytes: usize) -> Sink {
-        let counts_until = match self.amount {
-            Amount::Time(time) if !self.omit.is_zero() => Some(self.omit + time),
-            _ => None,
-        };
-        Sink::new(tail_bytes, self.verify).counting(self.omit, counts_until)
-    }
-
-    /// As the client sends it.
+    /// The request in the format of the wire.
     pub fn bytes(&self) -> [u8; Self::BYTES] {
         let mut out = [0; Self::BYTES];
         out[..8].copy_from_slice(&MAGIC);
@@ -92,7 +66,7 @@ impl Request {
         out
     }
 
-    /// What a client sent; nothing where that is no request.
+    /// Reads a request from its bytes. `None` if the bytes are not a request.
     pub fn read(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let (magic, rest) = bytes.split_first_chunk::<8>()?;
         let (flags_and_omit, rest) = rest.split_first_chunk::<8>()?;
@@ -116,34 +90,34 @@ impl Request {
     }
 }
 
-/// What one side sent and received.
+/// Figures of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Bytes received.
     pub received: u64,
     /// Bytes sent.
     pub sent: u64,
-    /// From the first byte received to the last, or of sending where nothing was received; nanoseconds.
+    /// Time from the first to the last byte received; if none was received, of sending. Nanoseconds.
     pub nanoseconds: u64,
-    /// Bytes received in the time that counts: all, but where something is omitted.
+    /// Received bytes that count: all except those in the time that [`Request::omit`] leaves out.
     pub counted: u64,
-    /// How long that time is, nanoseconds.
+    /// Length of the period in which received bytes count, nanoseconds.
     pub counted_nanoseconds: u64,
-    /// The longest time between two arrivals in between, nanoseconds.
+    /// Longest time between two arrivals, nanoseconds.
     pub longest_pause_nanoseconds: u64,
-    /// Processor time.
+    /// Processor time of the process.
     pub processor: Processor,
-    /// SHA-256 of all that was received; zeros without `verify`.
+    /// SHA-256 of all received data; zeros without `verify`.
     pub received_hash: [u8; 32],
-    /// SHA-256 of all that was sent; zeros without `verify`.
+    /// SHA-256 of all sent data; zeros without `verify`.
     pub sent_hash: [u8; 32],
 }
 
 impl Totals {
-    /// Their length on the wire, bytes.
+    /// Length of totals on the wire, bytes.
     pub const BYTES: usize = 136;
 
-    /// As the server sends them.
+    /// The totals in the format of the wire.
     pub fn bytes(&self) -> [u8; Self::BYTES] {
         let mut out = [0; Self::BYTES];
         out[..8].copy_from_slice(&MAGIC);
@@ -165,7 +139,7 @@ impl Totals {
         out
     }
 
-    /// What a server sent. `None` if these bytes are not totals, because the server's stream ended too early.
+    /// Reads totals from their bytes. `None` if the bytes are not totals, because the server's stream ended too early.
     pub fn read(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let number = |i: usize| bytes[8 * (i + 1)..].first_chunk().map_or(0, |n| u64::from_be_bytes(*n));
         let hash = |at: usize| bytes[at..].first_chunk().copied().unwrap_or_default();
@@ -182,7 +156,7 @@ impl Totals {
         })
     }
 
-    /// Whether all that one side sent is what the other received, both ways.
+    /// Whether each side received all that the other sent, in both directions.
     pub fn agree_with(&self, other: &Totals) -> bool {
         (self.sent, self.sent_hash) == (other.received, other.received_hash)
             && (self.received, self.received_hash) == (other.sent, other.sent_hash)
@@ -229,7 +203,7 @@ mod tests {
         assert_eq!(Totals::read(&totals.bytes()), Some(totals));
     }
 
-    /// The last bytes of a stream that ended too early are data.
+    /// If a stream ended too early, its last bytes are data and not totals.
     #[test]
     fn data_is_not_taken_for_totals() {
         assert_eq!(Totals::read(&[7; Totals::BYTES]), None);

@@ -1,28 +1,28 @@
-//! The two ends of a direction's data, whatever carries it.
+//! The source and the sink of a direction's data, independent of the kind of connection.
 
-use super::{Amount, Processor, Totals};
+use super::{Amount, Processor, Request, Totals};
 use bytes::Bytes;
 use pathweave_units::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
-/// The size of the pieces that data is made and written in, bytes.
+/// Size of the pieces in which data is generated and written, bytes.
 pub const PIECE_BYTES: usize = 256 << 10;
 
-/// Makes the data of one direction, and ends it with a few bytes of its own.
+/// Generates the data of one direction, up to an amount or a time.
 #[derive(Debug)]
 pub struct Source {
-    /// Bytes that are left, or until when.
+    /// Bytes left to send, or the time at which sending ends.
     left: u64,
     until: Option<Instant>,
-    /// The same piece again and again, where nobody verifies.
+    /// The piece that is sent repeatedly if data is not verified.
     piece: Bytes,
     hash: Option<Sha256>,
-    /// Bytes of data so far.
+    /// Bytes of data sent so far.
     pub sent: u64,
 }
 
 impl Source {
-    /// Begins at `now`.
+    /// A source that begins at `now`.
     pub fn new(amount: Amount, verify: bool, now: Instant) -> Self {
         let (left, until) = match amount {
             Amount::Bytes(bytes) => (bytes, None),
@@ -32,12 +32,12 @@ impl Source {
         Source { left, until, piece: piece_from(0), hash, sent: 0 }
     }
 
-    /// Nothing to send.
+    /// A source without data.
     pub fn nothing(verify: bool) -> Self {
         Source { left: 0, until: None, piece: Bytes::new(), hash: verify.then(Sha256::new), sent: 0 }
     }
 
-    /// The next piece; `None` at the end.
+    /// The next piece of data; `None` at the end.
     pub fn next(&mut self, now: Instant) -> Option<Bytes> {
         if self.left == 0 || self.until.is_some_and(|until| until <= now) {
             return None;
@@ -51,7 +51,7 @@ impl Source {
         Some(piece)
     }
 
-    /// Counts and hashes data that was not made here.
+    /// Counts and hashes data that this source did not generate.
     pub(super) fn count(&mut self, data: &[u8]) {
         self.sent += data.len() as u64;
         if let Some(hash) = &mut self.hash {
@@ -59,18 +59,18 @@ impl Source {
         }
     }
 
-    /// When it ends, where that is known.
+    /// The end of sending, if a time limits it and it is not over yet.
     pub fn until(&self) -> Option<Instant> {
         self.until.filter(|_| self.left > 0)
     }
 
-    /// What its data hashes to; zeros where nobody verifies.
+    /// Hash of the sent data; zeros if data is not verified.
     pub fn hash(&self) -> [u8; 32] {
         self.hash.clone().map_or([0; 32], |hash| hash.finalize().into())
     }
 }
 
-/// Bytes that are different at every place of the stream (SplitMix64 of their place).
+/// Bytes that differ at every offset of the stream (SplitMix64 of the offset).
 fn piece_from(start: u64) -> Bytes {
     let mut piece = Vec::with_capacity(PIECE_BYTES);
     for i in 0..PIECE_BYTES as u64 / 8 {
@@ -82,42 +82,43 @@ fn piece_from(start: u64) -> Bytes {
     piece.into()
 }
 
-/// Takes what arrives. It holds the last bytes back until it is known whether they are data.
+/// Receives the data of one direction. The last bytes are held back until it is known whether they are data.
 #[derive(Debug, Default)]
 pub struct Sink {
-    /// How many bytes at the end are no data.
+    /// Number of bytes at the stream's end that are not data.
     tail_bytes: usize,
     tail: Vec<u8>,
     hash: Option<Sha256>,
-    /// Bytes of data so far, without those at the end that may be none.
+    /// Bytes of data so far, without the last `tail_bytes`.
     pub received: u64,
-    /// When the first bytes came, and the last.
+    /// Time of the first arrival.
     pub first: Option<Instant>,
-    /// When the last bytes came.
+    /// Time of the last arrival.
     pub last: Option<Instant>,
-    /// From the first bytes on, what counts and until when, and what has come in that time.
+    /// Begin and end of the period in which data counts, from the first arrival on, and the bytes that arrived in it.
     omit: Duration,
     counts_until: Option<Duration>,
     counted: u64,
-    /// The longest time between two arrivals of data.
+    /// Longest time between two arrivals of data.
     pub longest_pause: Duration,
-    /// Longer ones, and how many bytes had come before each: perhaps only what is no data came after it.
+    /// Pauses longer than `longest_pause`, with the bytes that had arrived before each. The bytes after them may turn
+    /// out not to be data.
     pauses: Vec<(u64, Duration)>,
 }
 
 impl Sink {
-    /// The last `tail_bytes` are no data.
+    /// A sink for a stream whose last `tail_bytes` are not data.
     pub fn new(tail_bytes: usize, verify: bool) -> Self {
         Sink { tail_bytes, hash: verify.then(Sha256::new), ..Sink::default() }
     }
 
-    /// Only what comes between these two times counts; they begin with the first bytes.
+    /// Counts only data that arrives between `omit` and `until` after the first arrival.
     pub(super) fn counting(mut self, omit: Duration, until: Option<Duration>) -> Self {
         (self.omit, self.counts_until) = (omit, until);
         self
     }
 
-    /// Takes bytes.
+    /// Receives bytes of the stream.
     pub fn take(&mut self, now: Instant, bytes: &[u8]) {
         let time = now.since(*self.first.get_or_insert(now));
         let pause = now.since(self.last.replace(now).unwrap_or(now));
@@ -161,17 +162,17 @@ impl Sink {
         }
     }
 
-    /// The bytes at the end that are no data, once all is there.
+    /// The bytes at the end that are not data, once the stream is complete.
     pub fn tail(&self) -> &[u8] {
         &self.tail
     }
 
-    /// What its data hashes to; zeros where nobody verifies.
+    /// Hash of the received data; zeros if data is not verified.
     pub fn hash(&self) -> [u8; 32] {
         self.hash.clone().map_or([0; 32], |hash| hash.finalize().into())
     }
 
-    /// Bytes that count, and in which time they came, nanoseconds.
+    /// Bytes that count, and the length of the period in which they arrived, nanoseconds.
     fn counted(&self) -> (u64, u64) {
         match self.counts_until {
             Some(until) => (self.counted, (until - self.omit).as_nanos()),
@@ -179,13 +180,13 @@ impl Sink {
         }
     }
 
-    /// From the first bytes to the last, nanoseconds.
+    /// Time from the first to the last arrival, nanoseconds.
     pub fn nanoseconds(&self) -> u64 {
         self.first.zip(self.last).map_or(0, |(first, last)| last.since(first).as_nanos())
     }
 }
 
-/// The totals of one side, without its processor time.
+/// Totals of one side, without its processor time.
 pub(super) fn totals(source: &Source, sink: &Sink) -> Totals {
     let (counted, counted_nanoseconds) = sink.counted();
     Totals {
@@ -198,6 +199,35 @@ pub(super) fn totals(source: &Source, sink: &Sink) -> Totals {
         processor: Processor::default(),
         received_hash: sink.hash(),
         sent_hash: source.hash(),
+    }
+}
+
+impl Amount {
+    fn longer_by(self, omit: Duration) -> Self {
+        match self {
+            Amount::Time(time) => Amount::Time(time + omit),
+            Amount::Bytes(_) => self,
+        }
+    }
+}
+
+impl Request {
+    /// The data that an end sends from `now` on. `sends` says whether the client asked for data in that direction. An
+    /// echo's data comes from elsewhere, so its source is empty.
+    pub(super) fn source(&self, sends: bool, now: Instant) -> Source {
+        match sends && !self.echo {
+            true => Source::new(self.amount.longer_by(self.omit), self.verify, now),
+            false => Source::nothing(self.verify),
+        }
+    }
+
+    /// The receiving end of a direction. The last `tail_bytes` of the stream are not data.
+    pub(super) fn sink(&self, tail_bytes: usize) -> Sink {
+        let counts_until = match self.amount {
+            Amount::Time(time) if !self.omit.is_zero() => Some(self.omit + time),
+            _ => None,
+        };
+        Sink::new(tail_bytes, self.verify).counting(self.omit, counts_until)
     }
 }
 
@@ -252,7 +282,7 @@ mod tests {
         let mut sink = Sink::new(0, false);
         [0, 10, 250, 255].map(at).iter().for_each(|now| sink.take(*now, b"x"));
         assert_eq!(sink.longest_pause, Duration::from_millis(240));
-        // What follows the data does not count.
+        // Bytes behind the data do not count.
         let mut sink = Sink::new(2, false);
         for (ms, bytes) in [(0, "data"), (50, "data"), (900, "en")] {
             sink.take(at(ms), bytes.as_bytes());

@@ -1,24 +1,25 @@
-//! What the machine's addresses are used for, in the words of `ip mptcp endpoint`.
+//! The use of the machine's addresses, in the words of `ip mptcp endpoint`.
 
 use super::{Purpose, Uplink};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// What an address is used for.
+/// The uses of an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// A client opens a subflow from it.
+    /// A client opens a subflow from this address.
     pub subflow: bool,
-    /// A server announces it.
+    /// A server announces this address.
     pub signal: bool,
-    /// That is a backup (RFC 8684 §3.3.8).
+    /// Subflows of this address are backups (RFC 8684 §3.3.8).
     pub backup: bool,
-    /// Subflows go from each address to each of the server's. That holds for the whole connection.
+    /// A client opens subflows from each of its addresses to each of the server's. One address with this flag sets it
+    /// for the whole connection.
     pub fullmesh: bool,
 }
 
 impl Flags {
-    /// Whether an address is used for this.
+    /// Whether an address with these flags serves this purpose.
     pub(super) fn fit(&self, purpose: Purpose) -> bool {
         match purpose {
             Purpose::Connect(_) => self.subflow,
@@ -27,14 +28,15 @@ impl Flags {
     }
 }
 
-/// What an address is for that no endpoint means.
+/// Flags of an address that no endpoint matches.
 const USED: Flags = Flags { subflow: true, signal: true, backup: false, fullmesh: false };
 
-/// Flags of some addresses: `192.0.2.5 subflow`, `dev wlan0 signal backup`, or without flags, `dev usb0`: not to be used.
+/// Flags for an address or a device: `192.0.2.5 subflow`, `dev wlan0 signal backup`. An endpoint without flags (`dev
+/// usb0`) excludes its addresses from use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     place: Place,
-    /// What they are used for.
+    /// Flags of the matching addresses.
     pub flags: Flags,
 }
 
@@ -45,10 +47,10 @@ enum Place {
 }
 
 impl Endpoint {
-    /// Whether a server, or else a client, can do what the flags say.
+    /// Checks that a server, or a client, supports these flags.
     ///
     /// # Errors
-    /// Which flag it cannot have, and why.
+    /// The unsupported flag, and the reason.
     pub fn check(&self, is_server: bool) -> Result<(), &'static str> {
         match self.flags {
             Flags { signal: true, .. } if !is_server => {
@@ -62,7 +64,7 @@ impl Endpoint {
         }
     }
 
-    /// The flags of the first endpoint that means this uplink. Without one it is used.
+    /// Flags of the first endpoint that matches this uplink, or [`USED`] if none does.
     pub(super) fn flags_of(endpoints: &[Endpoint], uplink: &Uplink) -> Flags {
         let fits = |endpoint: &&Endpoint| match &endpoint.place {
             Place::Address(address) => *address == uplink.address,
@@ -138,14 +140,14 @@ mod tests {
 
     #[test]
     fn mistakes_are_told() {
-        for (text, told) in [
+        for (text, part) in [
             ("", "begin with"),
             ("dev", "begin with"),
             ("wlan0 subflow", "begin with"),
             ("dev a fast", "fast is no flag"),
         ] {
             let error = text.parse::<Endpoint>().expect_err(text);
-            assert!(error.contains(told), "{text}: {error}");
+            assert!(error.contains(part), "{text}: {error}");
         }
     }
 }

@@ -1,21 +1,21 @@
-//! The machine forwards while there are paths, and as before afterwards.
+//! Switches the machine's forwarding on while there are paths, and restores it afterwards.
 
 use super::Version;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A setting of the machine, and the value that it had.
+/// A setting of the machine and its value before the change.
 type Before = (PathBuf, String);
 
-/// Puts back what it has changed when it goes. What ends the program at once leaves the machine forwarding.
+/// Restores the changed settings when dropped. If the program is killed, the machine keeps forwarding.
 pub(super) struct Forwarding(Vec<Before>);
 
 impl Forwarding {
-    /// Lets the machine forward.
+    /// Switches forwarding on.
     ///
-    /// A machine that forwards IPv6 takes no more router advertisements, and would lose its own addresses for us: links that take them
-    /// are told to take them all the same (`accept_ra` 2 of the kernel's ip-sysctl.rst).
+    /// A machine that forwards IPv6 ignores router advertisements, and so would lose its own addresses. Links that
+    /// accept them are therefore set to accept them even when forwarding (`accept_ra` 2 of the kernel's ip-sysctl.rst).
     pub(super) fn on(version: Version) -> io::Result<Self> {
         let mut forwarding = Forwarding(Vec::new());
         match version {
@@ -31,7 +31,7 @@ impl Forwarding {
                         forwarding.set(&link.join("accept_ra"), "2")?;
                     }
                 }
-                // It writes that of every link, so each is put back.
+                // This setting changes that of every link, so each is restored.
                 for link in links.iter().filter(|link| !link.ends_with("all")) {
                     forwarding.remember(&link.join("forwarding"))?;
                 }
@@ -54,7 +54,7 @@ impl Forwarding {
 }
 
 impl Drop for Forwarding {
-    /// What was changed last is put back first, but each link's forwarding after that of all. Links may be gone.
+    /// Restores the settings in reverse order, but each link's forwarding last of all. Some links may be gone.
     fn drop(&mut self) {
         self.0.sort_by_key(|(setting, _)| (setting.ends_with("accept_ra"), !setting.ends_with("all/forwarding")));
         for (setting, value) in &self.0 {

@@ -1,4 +1,4 @@
-//! What rtnetlink says of the machine: its links, addresses and routes.
+//! Links, addresses and routes of the machine, read through rtnetlink.
 
 use super::Purpose;
 use super::version::Version;
@@ -15,12 +15,12 @@ use std::ops::Range;
 
 /// Groups of `rtnetlink.h`: links, and addresses and routes of both IP versions.
 const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
-/// `ENOBUFS`: some news were lost.
+/// `ENOBUFS`: the kernel dropped messages.
 const LOST: i32 = 105;
-/// Messages that are read before others have their turn.
+/// Most messages read in one call.
 const BURST: usize = 1000;
 
-/// A link that packets can leave on.
+/// A link on which packets can leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) index: u32,
@@ -28,7 +28,7 @@ pub(super) struct Link {
     pub(super) is_up: bool,
 }
 
-/// An address of the machine that can be a source.
+/// An address of the machine that can be a packet's source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) link: u32,
@@ -40,7 +40,7 @@ pub(super) struct Address {
 pub(super) struct Route {
     pub(super) link: u32,
     pub(super) table: u32,
-    /// `None`: everything.
+    /// An address within the prefix. `None` for the default route.
     pub(super) destination: Option<IpAddr>,
     pub(super) prefix_bits: u8,
     pub(super) gateway: Option<IpAddr>,
@@ -48,7 +48,7 @@ pub(super) struct Route {
     pub(super) is_ipv4: bool,
 }
 
-/// The machine at one time.
+/// The machine's links, addresses and routes at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Machine {
     pub(super) links: Vec<Link>,
@@ -56,22 +56,22 @@ pub(super) struct Machine {
     pub(super) routes: Vec<Route>,
 }
 
-/// An address of the machine from which something can be reached.
+/// An address of the machine with a route to the destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uplink {
-    /// The name of its link.
+    /// Name of the address's link.
     pub device: String,
     /// The address.
     pub address: IpAddr,
-    /// The next hop; `None` where the destination is on the link.
+    /// The next hop; `None` if the destination is on the link itself.
     pub gateway: Option<IpAddr>,
-    /// Lower is preferred.
+    /// Metric of the route. Lower is preferred.
     pub metric: u32,
 }
 
 impl Machine {
-    /// Addresses from which packets get to where they are to go, preferred ones first. Links named `ours` and a number, and routes in `tables`,
-    /// are our own.
+    /// Addresses from which packets can reach the destination, most preferred first. Links whose name is `ours` with a
+    /// number, and routes in `tables`, belong to the engine and do not count.
     pub(super) fn uplinks(&self, purpose: Purpose, ours: &str, tables: Range<u32>) -> Vec<Uplink> {
         let is_ours = |name: &str| name.strip_prefix(ours).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
         let is_ipv4 = purpose.version() == Version::V4;
@@ -82,7 +82,7 @@ impl Machine {
                 Purpose::Connect(remote) => {
                     routes.filter(|r| r.leads_to(remote)).min_by_key(|r| (u8::MAX - r.prefix_bits, r.metric))
                 }
-                // The one that leads farthest. What is near has its routes in the main table.
+                // The route to the largest network. Nearby networks have their routes in the main table.
                 Purpose::Listen(_) => routes.filter(|r| r.is_ipv4 == is_ipv4).min_by_key(|r| (r.prefix_bits, r.metric)),
             };
             let Some(route) = route else { continue };
@@ -114,12 +114,12 @@ impl Route {
     }
 }
 
-/// Whether two addresses differ in the last bits at most.
+/// Whether two addresses are equal except for their last `last_bits` bits.
 fn same(a: u128, b: u128, last_bits: u32) -> bool {
     (a ^ b).checked_shr(last_bits).unwrap_or(0) == 0
 }
 
-/// Asks the kernel, and hears of changes.
+/// A netlink socket that asks the kernel for its state and receives its changes.
 pub(super) struct Netlink {
     news: Socket,
     questions: Socket,
@@ -136,10 +136,10 @@ impl Netlink {
         Ok(Netlink { news, questions })
     }
 
-    /// Whether something has changed since the last call, whatever it is.
+    /// Whether anything has changed since the last call.
     pub(super) fn has_news(&mut self) -> io::Result<bool> {
         let mut changed = false;
-        // What it is, is asked for: one way of reading it is enough, and lost news do no harm.
+        // The news are only a signal to ask for the whole state, so lost news do no harm.
         let mut buffer = [0_u8; 64];
         for _ in 0..BURST {
             match self.news.recv(&mut &mut buffer[..], 0) {
@@ -152,7 +152,7 @@ impl Netlink {
         Ok(changed)
     }
 
-    /// All that counts here.
+    /// The machine's present links, addresses and routes.
     pub(super) fn machine(&mut self) -> io::Result<Machine> {
         let mut machine = Machine::default();
         self.ask(Message::GetLink(LinkMessage::default()), |answer| {
@@ -186,7 +186,7 @@ impl Netlink {
             let mut rest = &answers[..];
             // A message begins with its length, and the next one at a multiple of four bytes.
             while let Some(length) = rest.first_chunk().map(|n| u32::from_ne_bytes(*n) as usize).filter(|n| *n >= 16) {
-                // What this cannot read is newer than it, and no address or route that could be used.
+                // An unreadable message is of a newer kind, and neither an address nor a route that could be used.
                 match NetlinkMessage::<Message>::deserialize(rest).map(|message| message.payload) {
                     Ok(NetlinkPayload::Done(_)) => return Ok(()),
                     Ok(NetlinkPayload::Error(error)) => return Err(error.to_io()),

@@ -1,11 +1,15 @@
-//! The engine on a machine whose addresses and routes change: a path for each address from which a client can reach its server, or at which
-//! clients can reach a server, as long as they can.
+//! The engine on a machine whose addresses and routes change. Each address from which a client can reach its server is
+//! a path for as long as the route exists. On a server, each address that clients can reach is a path.
 //!
-//! A path is a TUN device between the engine at 198.18.N.2 and the machine at 198.18.N.1, from a range that no network uses (RFC 2544,
-//! RFC 6890), or between such addresses of a local prefix of IPv6 that was drawn by chance (RFC 4193). The machine forwards what comes from
-//! the engine's end over the uplink, under the uplink's address: a rule, a routing table and an entry of an nftables map for each path. What
-//! others send to a server's port at the uplink's address, it forwards to the engine, which takes that address for its own there and announces it.
-//! All of it is removed at the end, and what an earlier run left behind at the start.
+//! A path is a TUN device between the engine at 198.18.N.2 and the machine at 198.18.N.1, from a range that no network
+//! uses (RFC 2544, RFC 6890). With IPv6, these addresses are from a local prefix that was drawn at random (RFC 4193).
+//! The machine forwards the engine's packets over the uplink, with the uplink's address as their source. Each path has
+//! a rule, a routing table and an entry of an nftables map for that.
+//!
+//! Packets to a server's port at the uplink's address are forwarded to the engine. The engine uses the uplink's address
+//! as its own on that path, and announces it.
+//!
+//! All these settings are removed at the end, and what a killed run left behind is removed at the start.
 
 mod endpoint;
 mod forwarding;
@@ -23,30 +27,31 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use version::Version;
 
-/// Path number N has the routing table 7000 + N.
+/// First routing table: path number N uses table 7000 + N.
 const FIRST_TABLE: u32 = 7000;
 const MOST_NUMBER: u8 = 250;
 const TABLES: Range<u32> = FIRST_TABLE..FIRST_TABLE + 1 + MOST_NUMBER as u32;
 
-/// Which paths there are to be.
+/// Settings of the paths.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Begin of the names of TUN devices; a number follows.
+pub struct UplinkOptions {
+    /// Prefix of the TUN devices' names; a number follows.
     pub device: String,
-    /// The largest packet, bytes.
+    /// Size of the largest packet, bytes.
     pub mtu: u16,
-    /// What uplinks are used for; the first that fits. Others are used: by a client for a subflow, by a server for an announcement.
+    /// Uses of addresses; the first match counts. An address without a match is used by a client for a subflow, and
+    /// announced by a server.
     pub endpoints: Vec<Endpoint>,
-    /// Is told of each change.
+    /// Called for each change of the paths.
     pub notify: fn(&Change),
 }
 
-/// What paths are for.
+/// The peers that the paths lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The engine connects to this address.
     Connect(IpAddr),
-    /// Others, wherever they are, connect to this port of the machine, over the IP version of this address.
+    /// Clients at any address connect to this port of the machine, over the IP version of this address.
     Listen(SocketAddr),
 }
 
@@ -59,45 +64,45 @@ impl Purpose {
     }
 }
 
-/// What became of a path.
+/// A change of the paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// There is one more.
+    /// A new path.
     Up(Path),
-    /// There is one less.
+    /// A path that is gone.
     Down(Path),
 }
 
 /// A path of the engine over an uplink of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// Where packets leave the machine.
+    /// The machine's address and link on which the path's packets leave.
     pub uplink: Uplink,
     /// The device between engine and machine.
     pub interface: Interface,
-    /// What it is used for.
+    /// Uses of the path's address.
     pub flags: Flags,
     number: u8,
 }
 
-/// Keeps paths as the machine's uplinks are.
+/// Adds and removes paths as the machine's uplinks change.
 pub struct Follower {
-    options: Options,
+    options: UplinkOptions,
     purpose: Purpose,
     version: Version,
     _forwarding: Forwarding,
     netlink: Netlink,
     paths: Vec<Path>,
-    /// The number of the path that came last.
+    /// Number of the newest path.
     last: u8,
 }
 
 impl Follower {
-    /// Prepares the machine; there is no path yet.
+    /// Prepares the machine, without any path yet.
     ///
     /// # Errors
-    /// Where the machine does not allow it, or `nft` (of nftables) is missing.
-    pub fn open(options: Options, purpose: Purpose) -> io::Result<Self> {
+    /// If the machine does not allow it, or `nft` (of nftables) is missing.
+    pub fn open(options: UplinkOptions, purpose: Purpose) -> io::Result<Self> {
         let version = purpose.version();
         version.prepare(purpose)?;
         let forwarding = Forwarding::on(version)?;
@@ -105,10 +110,11 @@ impl Follower {
         Ok(Follower { options, purpose, version, _forwarding: forwarding, netlink, paths: Vec::new(), last: 0 })
     }
 
-    /// The paths of now, for a start: those that are no backup first, and the preferred ones of them.
+    /// Makes the first paths and returns them: paths that are not backups first, and among them the preferred ones
+    /// first.
     ///
     /// # Errors
-    /// Where the machine cannot be asked or set up, or has no address for the purpose.
+    /// If the machine cannot be asked or set up, or has no address for the purpose.
     pub fn start(&mut self) -> io::Result<&[Path]> {
         self.compare()?;
         self.paths.sort_by_key(|path| (path.flags.backup, path.uplink.metric));
@@ -123,15 +129,15 @@ impl Follower {
         Ok(&self.paths)
     }
 
-    /// The paths of now.
+    /// The present paths.
     pub fn paths(&self) -> &[Path] {
         &self.paths
     }
 
-    /// What has changed since the last call.
+    /// Applies and returns the changes since the last call.
     ///
     /// # Errors
-    /// Where the machine cannot be asked or set up.
+    /// If the machine cannot be asked or set up.
     pub fn changes(&mut self) -> io::Result<Vec<Change>> {
         if self.netlink.has_news()? { self.compare() } else { Ok(Vec::new()) }
     }
@@ -169,7 +175,8 @@ impl Follower {
         Ok(changes)
     }
 
-    /// A new path. It has addresses that no path had lately: a subflow from there may still wait for answers. `None`: all are in use.
+    /// Makes a new path. Its addresses are not those of a recent path, because a subflow from there may still wait for
+    /// answers. `None` if all numbers are in use.
     fn path(&mut self, uplink: Uplink, flags: Flags) -> Option<Path> {
         let after_last = (u16::from(self.last)..).map(|n| (n % u16::from(MOST_NUMBER)) as u8 + 1);
         let number = after_last

@@ -1,4 +1,4 @@
-//! What is different between IPv4 and IPv6: addresses, commands and tables.
+//! Addresses, commands and tables that differ between IPv4 and IPv6.
 
 use super::{MOST_NUMBER, Purpose};
 use crate::ip;
@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::{Command, Stdio};
 
-/// Of all rules that send packets to the paths' tables, and back: before any rule of the machine's own for the packets of some network, and
-/// with a mark (`protocol`) that tells whose they are.
+/// Options of all rules for the paths' tables: a priority before the machine's own rules, and a mark (`protocol`) that
+/// identifies the rules as ours.
 const RULES: &str = "priority 7 protocol 98";
 
 /// A version of IP.
@@ -22,7 +22,7 @@ impl Version {
         if address.is_ipv4() { Version::V4 } else { Version::V6 }
     }
 
-    /// What people call it.
+    /// Name of the version.
     pub(super) fn name(self) -> &'static str {
         match self {
             Version::V4 => "IPv4",
@@ -30,7 +30,7 @@ impl Version {
         }
     }
 
-    /// The address of one end of a path.
+    /// Address of one end of a path.
     pub(super) fn address(self, path: u8, end: u8) -> IpAddr {
         match self {
             Version::V4 => Ipv4Addr::new(198, 18, path, end).into(),
@@ -38,7 +38,7 @@ impl Version {
         }
     }
 
-    /// All paths' addresses.
+    /// The network of all paths' addresses.
     fn network(self) -> &'static str {
         match self {
             Version::V4 => "198.18.0.0/16",
@@ -46,7 +46,7 @@ impl Version {
         }
     }
 
-    /// The option of `ip`.
+    /// The option of `ip` that selects this version.
     fn option(self) -> &'static str {
         match self {
             Version::V4 => "-4",
@@ -54,7 +54,7 @@ impl Version {
         }
     }
 
-    /// What nftables calls it.
+    /// Name of the address family in nftables.
     fn family(self) -> &'static str {
         match self {
             Version::V4 => "ip",
@@ -66,7 +66,7 @@ impl Version {
         format!("{} pathweave", self.family())
     }
 
-    /// Removes what an earlier run left, and makes the rule and the table of nftables that all paths share.
+    /// Removes what a killed run left behind, and makes the rule and the nftables table that all paths share.
     pub(super) fn prepare(self, purpose: Purpose) -> io::Result<()> {
         self.remove_rules();
         let (table, family) = (self.table(), self.family());
@@ -99,14 +99,14 @@ impl Version {
         let _ = nft(&format!("delete table {}\n", self.table()));
     }
 
-    /// Where packets of a routing table leave the machine.
+    /// Sets the default route of a routing table.
     pub(super) fn route(self, gateway: Option<IpAddr>, device: &str, table: u32) -> io::Result<()> {
         let via = gateway.map_or(String::new(), |gateway| format!("via {gateway}"));
         self.ip(&format!("route replace default {via} dev {device} table {table}"))
     }
 
-    /// What comes from the engine takes this routing table, and leaves under the uplink's address. What comes to that goes to the engine, if it
-    /// is a server's.
+    /// Sets up a path: packets from the engine use this routing table and leave with the uplink's address. On a server,
+    /// packets to the uplink's address are forwarded to the engine.
     pub(super) fn connect(self, ours: IpAddr, uplink: IpAddr, table: u32) -> io::Result<()> {
         self.ip(&format!("rule add from {ours} lookup {table} {RULES}"))?;
         let table = self.table();
@@ -115,7 +115,7 @@ impl Version {
         ))
     }
 
-    /// The opposite. What is not there any more is no mistake.
+    /// Undoes [`Version::connect`]. Settings that are already gone are ignored.
     pub(super) fn disconnect(self, ours: IpAddr, uplink: IpAddr, table: u32) {
         let _ = self.ip(&format!("rule del from {ours} lookup {table} {RULES}"));
         let _ = self.ip(&format!("route flush table {table}"));
@@ -136,7 +136,7 @@ impl Version {
     }
 }
 
-/// Gives commands to `nft`, all or nothing of them.
+/// Runs commands of `nft`, all or none of them.
 fn nft(commands: &str) -> io::Result<()> {
     let mut nft = Command::new("nft");
     let nft = nft.args(["-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());

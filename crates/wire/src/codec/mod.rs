@@ -32,8 +32,12 @@ pub use packet::{
     encode_header_partial,
 };
 
+/// The option No-Operation, which pads.
+const NOP: u8 = 1;
+
 /// Why a segment cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EncodeError {
     /// Its options take more than 40 bytes (RFC 9293 §3.1).
     Options {
@@ -63,6 +67,7 @@ impl core::error::Error for EncodeError {}
 
 /// Why a packet cannot be decoded as a TCP segment or as an ICMP message about one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DecodeError {
     /// The IP header is cut off or contradicts itself.
     Ip,
@@ -142,7 +147,7 @@ impl Writer<'_> {
     /// Pads with NOPs to a multiple of four bytes.
     fn pad(&mut self) {
         while !self.len.is_multiple_of(4) {
-            self.put(&[options::NOP]);
+            self.put(&[NOP]);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Reads and writes the options of Multipath TCP (RFC 8684 §3). Subtype, flags and length decide what an option holds.
 
-use super::options::NOP;
-use super::{Reader, Writer};
+use super::{NOP, Reader, Writer};
 use crate::Options;
 use crate::mptcp::{
     AddressId, AddressIds, CapableContent, CapableFlags, DataNumber, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption,

@@ -1,11 +1,10 @@
 //! Reads and writes the options of a TCP header (RFC 9293 §3.1, RFC 7323, RFC 2018). The options of Multipath TCP are
 //! in `mptcp.rs`.
 
-use super::{EncodeError, Reader, Writer, mptcp};
+use super::{EncodeError, NOP, Reader, Writer, mptcp};
 use crate::{MAX_OPTION_BYTES, Options, SackBlock, SackBlocks, Timestamps};
 
 const END: u8 = 0;
-pub(super) const NOP: u8 = 1;
 const MSS: u8 = 2;
 const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;

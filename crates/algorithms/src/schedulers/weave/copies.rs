@@ -53,7 +53,7 @@ fn is_unpriced(s: &SubflowView) -> bool {
     s.path.cost == 0.0 && s.path.quota_left.is_none()
 }
 
-/// Whether the lane's path loses so much that copies are worth it.
+/// Whether the lane's path has enough losses for copies to be worth their cost.
 fn loses(view: &View<'_>, lane: &Lane) -> bool {
     view.subflow(lane.id).is_some_and(|s| s.delivery.loss > LOSSLESS)
 }
@@ -84,8 +84,8 @@ impl Weave {
         known(lane).or_else(|| lanes.all.iter().filter_map(known).reduce(larger))
     }
 
-    /// If nothing new can be sent: repeats the first byte that is not acknowledged on a lane where it arrives sooner
-    /// than where it is.
+    /// If nothing new can be sent: repeats the first unacknowledged byte on another lane, if it arrives there sooner
+    /// than on its present lane.
     ///
     /// Data that is overdue by a round trip and its path's least lateness counts as lost. Lost data behind the first
     /// byte is repeated too. Before the first acknowledgement nothing counts as lost, because the data may be in a long

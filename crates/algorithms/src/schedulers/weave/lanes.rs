@@ -44,7 +44,7 @@ pub(super) struct Lane {
     burst_rate: f64,
     /// Whether it is in slow start and has no queue.
     pub(super) doubles: bool,
-    /// Whether it is in slow start and has no queue longer than a burst of its own explains.
+    /// Whether the lane is in slow start, and its queue is no longer than a burst of its own would make it.
     careful: bool,
     /// The time until a byte that it is given now arrives, s.
     pub(super) arrival: f64,

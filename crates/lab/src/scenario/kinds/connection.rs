@@ -1,4 +1,4 @@
-//! Parsers of what a connection is made of.
+//! Parsers of the settings of a connection.
 
 use crate::scenario::data::{Algorithm, Gaps, Workload};
 use crate::value_parser::compound::{Compound, compound};
@@ -8,12 +8,12 @@ use pathweave_proto::config::{Pacing, PathManager, ReceiveBuffer};
 use pathweave_units::Duration;
 use schemars::{Schema, json_schema};
 
-/// Bytes of a request that says nothing else: a GET with a browser's usual headers.
+/// Default size of a request: a GET with a browser's usual headers, bytes.
 const REQUEST: u64 = 500;
-/// Connections that a browser opens to one server.
+/// Number of connections that a browser opens to one server.
 const BROWSER_CONNECTIONS: u8 = 6;
 
-/// `cbr` and `poisson`.
+/// Reads the workloads `cbr` and `poisson`.
 fn messages(c: &mut Compound, gaps: Gaps) -> Result<Workload, Wrong> {
     Ok(Workload::Messages {
         rate: c.required::<PositiveRate>("rate")?,
@@ -24,7 +24,7 @@ fn messages(c: &mut Compound, gaps: Gaps) -> Result<Workload, Wrong> {
 }
 
 compound!(
-    /// What is sent.
+    /// The data to send.
     WorkloadParser: Workload,
     "bulk, transfer:size=64MiB, cbr:rate=1Mbps:message=5KiB, poisson:rate=1Mbps:message=1000B or web:objects=15:size=72KiB",
     |c| Ok(Some(match c.name.as_str() {
@@ -107,7 +107,7 @@ const MESSAGES: [Part; 3] = [
     takes("size", "how much is written before the connection closes (no limit)", Size::schema),
 ];
 
-/// A size that a request may have: small enough to fit into every send buffer.
+/// The size of a request, small enough to fit into every send buffer.
 pub(crate) struct RequestSize;
 
 impl ValueParser for RequestSize {
@@ -130,7 +130,8 @@ impl ValueParser for RequestSize {
 }
 
 compound!(
-    /// Whether data is paced. A simulated device takes each segment when it is to leave: no horizon.
+    /// Whether data is paced. A simulated device gets each segment at the time when it is to leave, so there is no
+    /// horizon.
     PacingParser: Pacing,
     "off, on or on:limit=10Mbps",
     |c| Ok(Some(match c.name.as_str() {
@@ -155,7 +156,7 @@ compound!(
 );
 
 compound!(
-    /// Which subflows a client opens.
+    /// The subflows that a client opens.
     PathManagerParser: PathManager,
     "default, fullmesh or ndiffports:n=2",
     |c| Ok(Some(match c.name.as_str() {
@@ -209,7 +210,7 @@ impl ValueParser for ReceiveBufferParser {
     }
 }
 
-/// An algorithm with its parameters; whether the registry knows it is not looked at here.
+/// An algorithm with its parameters. Whether the registry has it is checked later.
 pub(crate) struct AlgorithmParser;
 
 impl ValueParser for AlgorithmParser {

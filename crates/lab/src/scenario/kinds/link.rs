@@ -1,4 +1,4 @@
-//! Parsers of what a link does to packets.
+//! Parsers of a link's effects on packets.
 
 use crate::scenario::link::{Rate, TraceSource};
 use crate::value_parser::compound::{Compound, compound};
@@ -43,7 +43,7 @@ compound!(
     }]
 );
 
-/// A trace in place of a rate: a file's name, or a generator.
+/// A trace in place of a rate: the name of a file, or a generator.
 pub(crate) struct TraceParser;
 
 impl ValueParser for TraceParser {
@@ -131,7 +131,7 @@ impl ValueParser for TraceParser {
     }
 }
 
-/// How much a made-up cellular rate varies.
+/// Variability of a generated cellular rate.
 struct Variability;
 
 impl ValueParser for Variability {
@@ -153,7 +153,7 @@ impl ValueParser for Variability {
     }
 }
 
-/// The length of a made-up trace.
+/// Length of a generated trace.
 struct TraceLength;
 
 impl ValueParser for TraceLength {
@@ -176,7 +176,7 @@ impl ValueParser for TraceLength {
     }
 }
 
-/// A limit of a queue without active management.
+/// The limit of a queue without active management.
 struct LimitParser;
 
 impl ValueParser for LimitParser {
@@ -204,7 +204,7 @@ impl ValueParser for LimitParser {
 }
 
 compound!(
-    /// A waiting room.
+    /// A queue.
     QueueParser: Queue,
     "a limit above zero such as 100packets, 150KB or 50ms, \
      or codel:target=5ms:interval=100ms:limit=1000packets:ecn=true",

@@ -1,4 +1,4 @@
-//! Parsers of values that come in kinds, some with parts.
+//! Parsers of values that have several kinds. Some kinds have parts: `uniform:amplitude=2ms`.
 
 mod connection;
 mod link;

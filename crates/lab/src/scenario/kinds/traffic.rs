@@ -1,16 +1,17 @@
-//! The parser of UDP traffic's patterns.
+//! The parser of patterns of UDP traffic.
 
-use crate::scenario::traffic::TrafficPattern;
+use crate::scenario::data::TrafficPattern;
 use crate::value_parser::compound::{Compound, compound};
 use crate::value_parser::compound::{Kind, Part, needs, takes};
 use crate::value_parser::{Number, PositiveRate, PositiveTime, Size, ValueParser, Wrong};
 use pathweave_units::Bitrate;
 use schemars::Schema;
 
-/// The Pareto shape of a sum of sources that is self-similar with a Hurst parameter of 0.75 (Willinger et al. 1997).
+/// Default Pareto shape, for which the sum of many sources is self-similar with a Hurst parameter of 0.75 (Willinger et
+/// al. 1997).
 const SHAPE: f64 = 1.5;
 
-/// The rate and the size of a packet, which every kind has.
+/// Reads the parts that every pattern has: `rate` and `packet`, the rate and the size of the payload.
 fn packets(c: &mut Compound) -> Result<(Bitrate, u16), Wrong> {
     Ok((c.required::<PositiveRate>("rate")?, c.required::<PacketSize>("packet")?))
 }
@@ -21,7 +22,7 @@ const PACKETS: [Part; 2] = [
 ];
 
 compound!(
-    /// When UDP packets are sent.
+    /// The times at which UDP packets are sent.
     TrafficPatternParser: TrafficPattern,
     "constant:rate=1Mbps:packet=1000B, poisson:rate=1Mbps:packet=1000B or onoff:rate=100kbps:packet=1000B:on=1s:off=1s",
     |c| Ok(Some(match c.name.as_str() {
@@ -71,7 +72,7 @@ compound!(
     ]
 );
 
-/// What a UDP packet can carry in an IPv4 packet.
+/// The size of the payload of a UDP packet that fits an IPv4 packet.
 pub(crate) struct PacketSize;
 
 impl ValueParser for PacketSize {
@@ -93,7 +94,7 @@ impl ValueParser for PacketSize {
     }
 }
 
-/// A Pareto distribution's shape, for which it has a mean.
+/// The shape of a Pareto distribution that has a mean.
 struct ParetoShape;
 
 impl ValueParser for ParetoShape {

@@ -13,12 +13,12 @@ mod warnings;
 use super::*;
 use pathweave_algorithms::Registry;
 
-/// A whole file with one path, to which these lines belong.
+/// A whole file with one path that has these lines.
 fn with_path(lines: &str) -> String {
     format!("format = 1\nname = \"test\"\nduration = \"5s\"\n[[path]]\n{lines}\n")
 }
 
-/// A whole file with one path and one connection, to which these lines belong.
+/// A whole file with one path and one connection that has these lines.
 fn with_connection(lines: &str) -> String {
     with_path(&format!("name = \"a\"\n[[connection]]\n{lines}"))
 }
@@ -42,7 +42,7 @@ fn error_of(text: &str) -> ScenarioError {
     result.expect_err("the scenario is wrong")
 }
 
-/// The text's error is exactly this.
+/// Checks that the text's error is exactly this.
 #[track_caller]
 fn says(text: &str, expected: &str) {
     assert_eq!(error_of(text).to_string(), expected);

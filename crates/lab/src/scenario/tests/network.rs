@@ -135,7 +135,7 @@ fn long_form_paths_can_share_links() {
     let scenario = read(SHARED);
     assert_eq!(names(&scenario, &scenario.paths[0].up), ["wlan.up", "trunk.up"]);
     assert_eq!(names(&scenario, &scenario.paths[0].down), ["trunk.down", "wlan.down"]);
-    // Written from the router to the phone, and used the other way round.
+    // The link is written from the router to the phone, and used in the other direction.
     assert_eq!(names(&scenario, &scenario.paths[1].up), ["lte.down", "trunk.up"]);
     assert_eq!(names(&scenario, &scenario.paths[1].down), ["trunk.down", "lte.up"]);
     assert_eq!((scenario.paths[1].client, scenario.paths[1].server), (0, 2));

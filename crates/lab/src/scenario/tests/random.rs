@@ -1,10 +1,10 @@
-//! No text makes the reader panic, and the reader can write whatever it accepts.
+//! No text makes the reader panic, and the writer can write whatever the reader accepts.
 
 use super::*;
-use crate::scenario::read::known_keys;
+use crate::scenario::keys::known_keys;
 use proptest::prelude::*;
 
-/// Values for every parser, and wrong ones.
+/// Values for every parser, right and wrong ones.
 const VALUES: &[&str] = &[
     "\"8Mbps\"",
     "\"unlimited\"",
@@ -42,7 +42,7 @@ const VALUES: &[&str] = &[
     "\"\\u0000:\"",
 ];
 
-/// Lines of known keys, right or wrong values.
+/// Lines with known keys and right or wrong values.
 fn lines(section: &'static str) -> impl Strategy<Value = String> {
     let lines =
         prop::collection::btree_map(prop::sample::select(known_keys(section)), prop::sample::select(VALUES), 0..6);

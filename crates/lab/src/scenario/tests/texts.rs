@@ -54,7 +54,7 @@ fn the_hash_forgets_prose() {
     assert_eq!(hash(&format!("description = \"x\"\n{}", with_path(""))), hash(&with_path("")));
 }
 
-/// With `PATHWEAVE_BLESS` set the file is written instead.
+/// Compares the committed file with the generated one. With `PATHWEAVE_BLESS` set, the file is written instead.
 #[test]
 fn the_committed_schema_is_up_to_date() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/schema.json");
@@ -66,7 +66,7 @@ fn the_committed_schema_is_up_to_date() {
     assert!(committed == schema, "scenarios/schema.json is old: run the tests once with PATHWEAVE_BLESS=1");
 }
 
-/// With `PATHWEAVE_BLESS` set the file is written instead.
+/// Compares the committed file with the generated one. With `PATHWEAVE_BLESS` set, the file is written instead.
 #[test]
 fn the_committed_reference_is_up_to_date() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenarios.md");
@@ -78,7 +78,7 @@ fn the_committed_reference_is_up_to_date() {
     assert!(committed == text, "docs/scenarios.md is old: run the tests once with PATHWEAVE_BLESS=1");
 }
 
-/// Every example of the reference is read, alone and as a part of its scenario.
+/// Every example of the reference can be read, alone and as a part of its scenario.
 #[test]
 fn the_references_examples_are_read() {
     fn check<T: Clone>(settings: &[crate::scenario::setting::Setting<T>], target: &T) {
@@ -87,7 +87,7 @@ fn the_references_examples_are_read() {
                 let read = (setting.set)(&mut target.clone(), example);
                 assert!(read.is_ok(), "{} = {example}: {read:?}", setting.key);
             }
-            // Each part that must be there is asked for, and no other.
+            // A kind without its required parts is an error.
             for kind in (setting.kinds)().iter().filter(|k| k.parts.iter().any(|p| !p.optional)) {
                 let read = (setting.set)(&mut target.clone(), kind.name);
                 assert!(read.is_err(), "{} = {} without its parts", setting.key, kind.name);
@@ -105,7 +105,7 @@ fn the_references_examples_are_read() {
     for block in text.split("```toml\n").skip(1).map(|b| b.split("```").next().unwrap_or("")) {
         let whole = match () {
             () if block.contains("format = 1") => block.to_owned(),
-            // A part of a file: the rest is the smallest scenario around it.
+            // The example is a part of a file; the smallest possible scenario is put around it.
             () if block.contains("[[link]]") => format!("format = 1\nname = \"x\"\nduration = \"30s\"\n{block}"),
             () if block.contains("[[path]]") => format!("format = 1\nname = \"x\"\nduration = \"30s\"\n{block}"),
             () => format!("{}{block}", with_path("")),

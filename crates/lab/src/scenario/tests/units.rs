@@ -1,4 +1,4 @@
-//! How quantities are written.
+//! Written forms of quantities.
 
 use crate::scenario::kinds::{QueueParser, ReceiveBufferParser};
 use crate::value_parser::{BitsPerSecond, Bool, Number, PositiveTime, Share, Size, Text, Time, ValueParser, Whole};
@@ -50,7 +50,7 @@ fn probabilities() {
     assert_eq!(Share::parse("0.3%"), Probability::new(0.003));
     assert_eq!(Share::parse("0.01"), Probability::new(0.01));
     assert_eq!(Share::parse("100 %"), Probability::new(1.0));
-    // Without a percent sign nobody knows whether 1 % or always is meant.
+    // Without a percent sign, 1 could mean 1 % or always.
     for wrong in ["1", "1.0", "101%", "1.1", "-1%", "1permille", "%"] {
         assert_eq!(Share::parse(wrong), None, "{wrong}");
     }

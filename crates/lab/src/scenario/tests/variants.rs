@@ -1,4 +1,4 @@
-//! What schedulers and baselines change, and the engine's settings.
+//! Effects of schedulers and baselines on a scenario, and the engine's settings.
 
 use super::*;
 use crate::scenario::setting::CONNECTION;
@@ -62,7 +62,7 @@ fn neither_failure_detection_nor_a_schedulers_name_changes_the_host() {
     assert_eq!(host(&org, "minrtt"), (HostModel::MptcpOrg, Host::MptcpOrg));
 }
 
-/// Setting one of them does not make the plain host another one.
+/// These settings do not change the plain host into another one.
 #[test]
 fn the_clock_and_the_tuning_of_the_send_buffer_are_settings_of_every_host() {
     for model in HostModel::ALL {
@@ -239,7 +239,7 @@ least_window_shift = 3\ndelayed_ack = false\ndelayed_ack_timeout = \"25ms\"\ntim
         ecn: true,
         max_retransmissions: 7,
         time_wait: Duration::from_secs(30),
-        // A device's, which the simulator does not have.
+        // A setting of devices. The simulator has none.
         packet_memory: TcpConfig::default().packet_memory,
     };
     assert_eq!(tcp, expected);

@@ -1,4 +1,4 @@
-//! What is allowed and hardly meant.
+//! Warnings about settings that are allowed but hardly intended.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! A transfer through middleboxes, and what was seen of it on the way.
+//! A transfer through middleboxes, and the packets that were seen on the way.
 
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{Document, NoFiles, Variant};
@@ -12,7 +12,7 @@ use std::rc::Rc;
 pub(super) const SIZE: u64 = 3_000_000;
 pub(super) const DIRECTIONS: [&str; 2] = ["upload", "download"];
 
-/// A packet that was seen on a link, which is behind the middleboxes for the client.
+/// A packet that was seen on a link, between the client's middleboxes and the server.
 pub(super) struct Seen {
     pub(super) at: Instant,
     pub(super) path: usize,
@@ -86,7 +86,7 @@ impl Run {
         Run { simulation, seen, text }
     }
 
-    /// To the end of the transfer, or of the time.
+    /// Runs to the end of the transfer, or of the time.
     pub(super) fn finish(mut self) -> Self {
         self.simulation.run_until(Instant::ZERO + Duration::from_secs(100));
         self
@@ -97,7 +97,7 @@ impl Run {
         assert_eq!((self.simulation.received_bytes(), self.simulation.altered_bytes()), (SIZE, 0), "{}", self.text);
     }
 
-    /// Whether both ends take the connection for Multipath TCP.
+    /// Whether both ends use Multipath TCP.
     #[track_caller]
     pub(super) fn is_mptcp(&self) -> bool {
         let ends: Vec<_> = self.simulation.measured_ends().collect();
@@ -106,7 +106,7 @@ impl Run {
         sender.is_mptcp()
     }
 
-    /// How many packets were seen that are so.
+    /// Number of packets seen for which `is` is true.
     pub(super) fn count(&self, is: impl Fn(&Seen) -> bool) -> usize {
         self.seen.borrow().iter().filter(|s| is(s)).count()
     }
@@ -115,7 +115,7 @@ impl Run {
         self.count(|s| s.path == path && s.is_reset())
     }
 
-    /// Bytes of data that were seen on a path.
+    /// Bytes of data seen on a path.
     pub(super) fn data(&self, path: usize) -> u64 {
         let seen = self.seen.borrow();
         seen.iter().filter(|s| s.path == path).map(|s| u64::from(s.segment.payload.len())).sum()

@@ -2,7 +2,7 @@
 
 use super::{Case, PathCase, check, registry};
 
-/// A path without trouble.
+/// A path without any impairment.
 fn plain(rate_kbps: u32, delay_ms: u32) -> PathCase {
     PathCase {
         rate_kbps,
@@ -19,7 +19,7 @@ fn plain(rate_kbps: u32, delay_ms: u32) -> PathCase {
     }
 }
 
-/// 1 MB over these paths with room for 200 and 400 segments, without an extra.
+/// A transfer of 1 MB over these paths with buffers of 200 and 400 segments and no other settings.
 fn case(paths: Vec<PathCase>) -> Case {
     Case {
         paths,
@@ -45,7 +45,7 @@ fn case(paths: Vec<PathCase>) -> Case {
     }
 }
 
-/// Every scheduler with every kind of trouble in turn, controllers and recoveries in rotation.
+/// Every scheduler with every kind of impairment in turn, controllers and recoveries in rotation.
 #[test]
 fn every_scheduler_on_each_kind_of_network() {
     let registry = registry();

@@ -1,26 +1,29 @@
-//! When something that does not move has stalled, and when it only waits for a timer.
+//! Distinguishes a stall from a wait for a timer.
 
 use pathweave_units::{Duration, Instant};
 
-/// The time between looks at a run.
+/// Time between two looks at a run.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
-/// How long something has not moved while it could have, and whether that is too long.
+/// Measures how long something has not moved although it could have, and decides whether that is too long.
 ///
-/// Whatever waits, waits for a timer, after which what was sent arrives within a round trip, or is lost. A probe of failure detection
-/// comes after a second. A retransmission comes after the timeout that was in force when its timer was set, be it that a sample has
-/// ended the doubling since. Timeouts double where a path is dark: all of them together take less than twice the last, which is the
-/// longest in force, and the connection's own timer of failure detection `linux` as long again. Where a try is lost, the packet or
-/// its acknowledgement, the timer doubles too (RFC 6298 §5.5; a window's, RFC 9293 §3.8.6.1): the next try comes after as long as all
-/// of them took until then, and once more. What is lost is read from the wire, so that no number of losses in a row has to be thought
-/// likely.
+/// Whatever waits, waits for a timer. After the timer, the data arrives within a round trip or is lost. A probe of
+/// failure detection comes after a second. A retransmission comes after the timeout in force when its timer was set,
+/// even if a sample has ended the doubling since.
+///
+/// Timeouts double if a path is dark. All of them together take less than twice the last, which is the longest in
+/// force, and the connection's own timer of failure detection `linux` takes as long again.
+///
+/// If a try is lost (the packet or its acknowledgement), the timer doubles too (RFC 6298 §5.5; for a window, RFC 9293
+/// §3.8.6.1). The next try then comes after as long as all tries took until then, and once more. Losses are read from
+/// the packets, so no number of losses in a row has to be assumed likely.
 #[derive(Debug)]
 pub(super) struct Clock {
     moved: Instant,
     lost: Instant,
-    /// The longest timeout in force since.
+    /// The longest timeout in force since then.
     timeout: Duration,
-    /// When the last of the timers that ran then goes off.
+    /// Time at which the last of the timers that ran then expires.
     due: Instant,
 }
 
@@ -39,7 +42,7 @@ impl Clock {
         timers + self.timeout + tries + tries + LOOK + LOOK
     }
 
-    /// Takes in what is so now; tells of a stall, once.
+    /// Takes note of the present state. Reports a stall once.
     pub(super) fn look(&mut self, now: Instant, lost: bool, timeout: Duration, what: &str) -> Option<String> {
         if lost {
             self.lost = now;
@@ -62,10 +65,10 @@ fn a_stall_is_told_once_and_what_is_lost_gives_as_much_time_again() {
     // Three timeouts, a round trip, two looks: 1800 ms.
     assert_eq!([2000, 2800, 2900, 3000].map(|at| told(&mut clock, at, false)), [false, false, true, false]);
     clock.restart(ms(10_000), timeout);
-    // The last try was lost after 1500 ms.
+    // The last attempt was lost after 1500 ms.
     assert!(!told(&mut clock, 11_500, true));
     assert_eq!([14_800, 14_900].map(|at| told(&mut clock, at, false)), [false, true]);
-    // A timer that was set while the timeout was longer.
+    // The timer was set while the timeout was longer.
     clock.restart(ms(20_000), Duration::from_secs(5));
     clock.restart(ms(20_100), timeout);
     assert_eq!([25_600, 25_700].map(|at| told(&mut clock, at, false)), [false, true]);

@@ -1,8 +1,8 @@
-//! No sentence of a verdict is contradicted by the runs that it is made from.
+//! Checks that the runs contradict no sentence of a verdict.
 //!
-//! Verdicts of random results are taken apart by patterns. A sentence that fits no pattern fails the test, and so does one whose names,
-//! counts, amounts, percentages or words ("best", "significant", "exactly", "within 1 %", "worse than one") are not what the
-//! [`oracle`] finds in the single runs.
+//! Verdicts of random results are parsed with patterns. A sentence that fits no pattern fails the test. So does a
+//! sentence whose names, counts, amounts, percentages or words ("best", "significant", "exactly", "within 1 %", "worse
+//! than one") differ from what the [`oracle`] finds in the single runs.
 
 mod oracle;
 mod parts;
@@ -19,7 +19,7 @@ use random::{Case, case};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-/// How many random comparisons are looked at.
+/// Number of random comparisons.
 const CASES: u32 = 3000;
 
 #[test]
@@ -91,7 +91,7 @@ const KINDS: [&str; 44] = [
     "with this seed",
 ];
 
-/// Reads one verdict beside its runs.
+/// Checks one verdict against its runs.
 struct Reader<'a> {
     case: &'a Case,
     verdict: &'a Verdict,
@@ -147,7 +147,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns who failed.
+    /// Returns the name of the scheduler that failed.
     fn failed(&mut self, text: &str) -> String {
         let said = fits(r"^([^ ]+)(?: \([^)]*\))? failed in ([0-9]+) of ([0-9]+) runs?: (.*)\. (?:(It is left out)|Its numbers are of the other (one|[0-9]+)(, and it is not called the best)?)\.$", text).expect(text);
         let (name, all) = (said.get(1).to_owned(), self.case.runs(said.get(1)));
@@ -221,7 +221,7 @@ impl Reader<'_> {
         assert_eq!(worse_is_said, !all_dark && !self.worse_than_one().0.is_empty(), "{}", self.verdict);
     }
 
-    /// Who does not deliver what is offered in every run.
+    /// Checks the sentence about schedulers that do not deliver what is offered in every run.
     fn short(&mut self, text: &str) -> bool {
         let Some(said) = fits(r"^(.*) (?:does|do) not deliver what is offered in every run\.$", text) else {
             return false;
@@ -235,7 +235,7 @@ impl Reader<'_> {
         true
     }
 
-    /// The first sentence; returns the best scheduler.
+    /// Checks the first sentence; returns the best scheduler.
     fn lead(&mut self, text: &str) -> String {
         let (text, by_one_seed) = self.plain(text);
         let text = text.as_str();
@@ -279,7 +279,7 @@ impl Reader<'_> {
         best
     }
 
-    /// Every scheduler is behind plain TCP, and the best one clearly.
+    /// Whether every scheduler is behind plain TCP, and the best one clearly.
     fn must_lead_with_tcp(&self, best: &str, tcp: &[&str]) -> bool {
         let Some(tcp) = tcp.first() else { return false };
         let often = |s: &str| self.case.alone(s, tcp).first < self.case.alone(s, tcp).second;
@@ -290,7 +290,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes the subject off: who is best of how many.
+    /// Splits off the subject: the best schedulers, and the number of all.
     fn subject(&mut self, text: &str, by_one_seed: bool) -> (String, (Vec<String>, usize)) {
         let schedulers = self.case.schedulers();
         let (whole, is_even) = (self.case.whole().len(), self.case.whole().len() == schedulers.len());
@@ -327,7 +327,7 @@ impl Reader<'_> {
         (bare, names)
     }
 
-    /// These are the best, and have the same packets.
+    /// Checks that these schedulers are the best and have the same packets.
     fn best(&self, (names, more): &(Vec<String>, usize), text: &str) {
         let schedulers = self.case.schedulers();
         let best = names[0].as_str();
@@ -337,7 +337,7 @@ impl Reader<'_> {
         assert!(names.len() + more <= same.len(), "{text}");
     }
 
-    /// `it delivers 7.5 Mbit/s`, or `it finishes in 2 of 3 runs`.
+    /// Checks the predicate: `it delivers 7.5 Mbit/s`, or `it finishes in 2 of 3 runs`.
     fn value(&self, best: &str, value: &patterns::Value, text: &str) {
         match value {
             patterns::Value::Amount(word, amount) => {
@@ -419,7 +419,7 @@ impl Reader<'_> {
         Some(best)
     }
 
-    /// Whether the tone is what the differences allow.
+    /// Checks the tone against the differences.
     fn tone(&self) {
         let stopped = self.case.results.len() < self.all_planned();
         let mut tcp = self.case.best_plain_tcp().into_iter();
@@ -440,7 +440,7 @@ impl Reader<'_> {
     }
 }
 
-/// `tcp-path0 (wlan)`, where the results know the path.
+/// The name of a row: `tcp-path0 (wlan)`, if the results have the path's name.
 fn label(scheduler: &str, case: &Case) -> String {
     match scheduler.strip_prefix("tcp-path").and_then(|p| p.parse::<usize>().ok()) {
         Some(path) if !case.results.is_empty() => format!("{scheduler} ({})", random::PATHS[path]),

@@ -1,4 +1,4 @@
-//! What is true of results, from the single runs, by no code of the crate that is tested.
+//! Facts about results, computed from the single runs without any code of the tested crate.
 
 use super::random::{Case, PATHS};
 use pathweave_lab::results::{RunResult, Status};
@@ -10,7 +10,7 @@ const STUDENT: [f64; 3] = [12.706, 4.303, 3.182];
 /// A mapping (20 bytes) and a DATA_ACK (4 bytes more) of the payload of a segment with timestamps in 1500 bytes (RFC 8684 §3.3).
 const HEADERS: f64 = (20.0 + 4.0) / (1500.0 - 40.0 - 12.0);
 
-/// By what schedulers are judged.
+/// The ranking value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum By {
     Goodput,
@@ -22,7 +22,7 @@ pub(super) enum By {
 #[derive(Clone, Debug)]
 pub(super) struct Differences {
     pub(super) all: Vec<f64>,
-    /// The mean of the second one over the same seeds.
+    /// Mean of the second scheduler over the same seeds.
     pub(super) base: f64,
 }
 
@@ -38,11 +38,11 @@ impl Differences {
     pub(super) fn are_zero(&self) -> bool {
         self.all.iter().all(|d| d.abs() < 1e-7)
     }
-    /// Several seeds have the same difference.
+    /// Whether several seeds have the same difference.
     pub(super) fn are_the_same(&self) -> bool {
         self.all.len() > 1 && self.all.iter().all(|d| (d - self.all[0]).abs() < 1e-7)
     }
-    /// `None` with one seed.
+    /// Whether the difference is significant; `None` with one seed.
     pub(super) fn significant(&self) -> Option<bool> {
         match self.all.len() {
             1 => None,
@@ -55,11 +55,11 @@ impl Differences {
     }
 }
 
-/// One scheduler beside another one, on the seeds that both have.
+/// Two schedulers over the seeds that both have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Alone {
     pub(super) seeds: usize,
-    /// Seeds with which only the first has a value, and only the second.
+    /// Number of seeds for which only the first has a value, and for which only the second has.
     pub(super) first: usize,
     pub(super) second: usize,
 }
@@ -73,14 +73,14 @@ impl Case {
         self.runs(scheduler).into_iter().filter(|r| r.status != Status::Failed).collect()
     }
 
-    /// Whether two schedulers have the same packets with every seed, and no run failed: they are one row.
+    /// Whether two schedulers have the same packets with every seed and no failed run, so that they share a row.
     pub(super) fn is_twin(&self, a: &str, b: &str) -> bool {
         let digests = |s: &str| self.runs(s).iter().map(|r| (r.seed, r.digest.clone())).collect::<Vec<_>>();
         let whole = |s: &str| self.runs(s).len() == self.measured(s).len();
         digests(a) == digests(b) && whole(a) && whole(b)
     }
 
-    /// Those with a measurement that are not plain TCP.
+    /// The schedulers with a measurement that are not plain TCP.
     pub(super) fn schedulers(&self) -> Vec<&str> {
         let all = self.planned.schedulers.iter().map(String::as_str);
         all.filter(|s| !s.starts_with("tcp-") && !self.measured(s).is_empty()).collect()
@@ -137,7 +137,7 @@ impl Case {
         self.measured(scheduler).iter().flat_map(|r| &r.connections).any(|c| c.received_bytes > 0)
     }
 
-    /// The part of its runs without a value.
+    /// Fraction of the scheduler's runs without a value.
     pub(super) fn unfinished(&self, scheduler: &str) -> f64 {
         1.0 - self.values(scheduler).len() as f64 / self.measured(scheduler).len() as f64
     }
@@ -163,7 +163,7 @@ impl Case {
         }
     }
 
-    /// Plain TCP on the best path that is no backup. With a tie, each of them may be called so.
+    /// Plain TCP on the best path that is not a backup. With a tie, any of them may be named.
     pub(super) fn best_plain_tcp(&self) -> Vec<&str> {
         let backup = |s: &str| self.measured(s)[0].is_on_backup();
         let all = self.plain_tcp();
@@ -196,7 +196,7 @@ impl Case {
         found
     }
 
-    /// Whether `a` is worse than `b` by the means: finishes less often, or is on the worse side.
+    /// Whether `a` is worse than `b` by the means: it finishes less often, or its mean is worse.
     pub(super) fn is_behind(&self, a: &str, b: &str) -> bool {
         let alone = self.alone(a, b);
         match alone.first.cmp(&alone.second) {
@@ -214,13 +214,13 @@ impl Case {
         if alone.first != alone.second {
             return alone.first < alone.second;
         }
-        // One difference between several seeds, of which the others have none, tells nothing.
+        // If only one of several seeds has a difference, nothing can be concluded.
         let tells = |d: &Differences| d.significant().unwrap_or(alone.seeds <= 1);
         let clear = |d: Differences| d.relative() > HEADERS && tells(&d);
         self.is_behind(a, b) && self.differences(a, b).is_some_and(clear)
     }
 
-    /// The bytes on each path, and the path that has 99.5 % of them or more.
+    /// The bytes on each path, and the path with at least 99.5 % of them.
     pub(super) fn sent(&self, scheduler: &str) -> ([u64; 2], Option<usize>) {
         let mut sent = [0, 0];
         for run in self.measured(scheduler) {
@@ -241,7 +241,7 @@ impl Case {
     }
 }
 
-/// What a run is judged by; nothing if it did not finish, or left more than 1 % of its messages undelivered.
+/// The ranking value of a run. `None` if the run did not finish, or left more than 1 % of its messages undelivered.
 fn of(by: By, run: &RunResult) -> Option<f64> {
     let (m, completed) = (&run.metrics, run.status == Status::Completed);
     match by {

@@ -1,4 +1,4 @@
-//! The parts of sentences that compare, and the sentences after the first.
+//! Checks of the parts of sentences that compare, and of the sentences after the first.
 
 use super::Reader;
 use super::oracle::{By, Differences};
@@ -11,8 +11,8 @@ const AMOUNT: &str = r"(under 0\.01|[0-9.]+) (Mbit/s|ms|s)";
 const SETTLED: &str = "significant|the same with every seed|one seed: significance unknown";
 
 impl Reader<'_> {
-    /// Checks every comparison of `subject` in a text, and writes `<than>` and `<with>` in their places. `other` is what it is compared
-    /// with where that is not said.
+    /// Checks every comparison of `subject` in a text, and replaces it with `<than>` or `<with>`. `other` is the second
+    /// row of a comparison that does not name one.
     pub(super) fn compare(&mut self, subject: &str, other: Option<&str>, text: &str) -> String {
         let mut text = text.to_owned();
         let with = r"with ([0-9]+) of ([0-9]+) seeds? (it|plain TCP on [a-z0-9]+) does not (?:finish|deliver what is offered), and (it|plain TCP on [a-z0-9]+) does";
@@ -57,7 +57,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Checks each place that fits, and writes something else there.
+    /// Checks each match of a pattern and replaces it with `instead`.
     fn each(&mut self, pattern: &str, instead: &str, text: &str, check: impl Fn(&mut Self, &Captures<'_>)) -> String {
         let regex = regex(pattern);
         regex.captures_iter(text).for_each(|said| check(self, &said));
@@ -88,7 +88,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The other numbers of delays.
+    /// Checks the sentence with other delays.
     pub(super) fn delays(&mut self, text: &str, best: Option<&str>) -> bool {
         let pattern = format!(
             "^Its median delay is {AMOUNT}, and its longest time without a delivery {AMOUNT}(?:; the longest of all is {AMOUNT}, with (.*))?\\.$"
@@ -115,7 +115,7 @@ impl Reader<'_> {
         true
     }
 
-    /// Who is level with the best.
+    /// Checks the sentence about schedulers level with the best.
     pub(super) fn as_good(&mut self, text: &str, best: Option<&str>) -> bool {
         let pattern =
             r"^(?:([^.]*?) (?:is|are) within 1 % of it\.)?(?: ?([^.]*?) (?:is|are) not significantly worse\.)?$";
@@ -146,7 +146,7 @@ impl Reader<'_> {
         true
     }
 
-    /// That data went over one path.
+    /// Checks the sentence about data on one path.
     pub(super) fn one_path(&mut self, text: &str, best: Option<&str>) -> bool {
         let index = |name: &str| super::random::PATHS.iter().position(|p| *p == name).expect("a path");
         let whole = |s: &str, path: usize| self.case.sent(s).0[1 - path] == 0;
@@ -174,7 +174,8 @@ impl Reader<'_> {
         true
     }
 
-    /// The schedulers that are clearly worse than plain TCP by several paths, those that can be judged, and whether by one seed.
+    /// The schedulers that are clearly worse than plain TCP with several paths, the schedulers that can be judged, and
+    /// whether only one seed judges them.
     pub(super) fn worse_than_one(&self) -> (Vec<&str>, Vec<&str>, bool) {
         let tcp = self.case.best_plain_tcp();
         let Some(tcp) = tcp.first() else { return (Vec::new(), Vec::new(), false) };
@@ -192,7 +193,7 @@ impl Reader<'_> {
         (worse, judged, one_seed)
     }
 
-    /// Two paths are worse than one.
+    /// Checks the sentence about two paths that are worse than one.
     pub(super) fn worse(&mut self, text: &str) -> bool {
         let (Some(worst), tcp) = (
             fits(r"paths are worse than one .*, (?:most of all|for example) with ([a-z]+)", text)

@@ -1,4 +1,4 @@
-//! Sentences taken apart.
+//! Patterns of sentences.
 
 use super::oracle::By;
 use super::random::Case;
@@ -10,13 +10,13 @@ thread_local! {
     static REGEXES: RefCell<BTreeMap<String, Regex>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// A pattern, which is made once.
+/// A compiled pattern, from a cache.
 pub(super) fn regex(pattern: &str) -> Regex {
     let make = || Regex::new(pattern).expect("a pattern");
     REGEXES.with(|known| known.borrow_mut().entry(pattern.to_owned()).or_insert_with(make).clone())
 }
 
-/// What a pattern found.
+/// A match of a pattern.
 pub(super) struct Said {
     groups: Vec<String>,
     names: Vec<(String, String)>,
@@ -24,7 +24,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// A group; empty if it is not there.
+    /// The text of a group; empty if the group is absent.
     pub(super) fn get(&self, group: usize) -> &str {
         &self.groups[group]
     }
@@ -34,13 +34,13 @@ impl Said {
     pub(super) fn named(&self, name: &str) -> &str {
         self.names.iter().find(|(n, _)| n == name).map_or("", |(_, text)| text)
     }
-    /// What follows the match.
+    /// The text after the match.
     pub(super) fn rest(&self) -> &str {
         &self.rest
     }
 }
 
-/// The pattern's groups, if it fits.
+/// The match of a pattern in a text, if there is one.
 pub(super) fn fits(pattern: &str, text: &str) -> Option<Said> {
     let regex = regex(pattern);
     let found = regex.captures(text)?;
@@ -53,7 +53,7 @@ pub(super) fn fits(pattern: &str, text: &str) -> Option<Said> {
     })
 }
 
-/// `a, b and 3 more`: the names, and how many more.
+/// Parses `a, b and 3 more`: the names, and the number of the others.
 pub(super) fn listed(text: &str) -> (Vec<String>, usize) {
     let mut names: Vec<String> = text.split(", ").flat_map(|part| part.split(" and ")).map(str::to_owned).collect();
     names.retain(|name| !name.is_empty());
@@ -64,14 +64,14 @@ pub(super) fn listed(text: &str) -> (Vec<String>, usize) {
     (names, more.unwrap_or(0))
 }
 
-/// What the best scheduler does.
+/// The predicate of the best scheduler.
 pub(super) enum Value {
-    /// The verb, and number and unit.
+    /// The verb, and the amount as number and unit.
     Amount(&'static str, (String, String)),
     Runs(usize, usize),
 }
 
-/// The value at the start of a text, and what follows it.
+/// The predicate at the start of a text, and the text after it.
 pub(super) fn value(text: &str) -> Option<(Value, String)> {
     for word in ["delivers", "takes", "has a delay of"] {
         let after = if word == "has a delay of" { " at the 99th percentile" } else { "" };
@@ -85,7 +85,7 @@ pub(super) fn value(text: &str) -> Option<(Value, String)> {
     Some((Value::Runs(said.number(1), said.number(2)), said.rest().to_owned()))
 }
 
-/// Whether a number is written like this, in as many digits as there are.
+/// Whether a number, rounded to as many digits as `text` has, is written as `text`.
 pub(super) fn rounds_to(text: &str, x: f64) -> bool {
     if text == "under 0.01" {
         return x > 0.0 && x < 0.01;
@@ -96,7 +96,7 @@ pub(super) fn rounds_to(text: &str, x: f64) -> bool {
 }
 
 impl Case {
-    /// Whether an amount of what is judged is written like this: below a second in milliseconds.
+    /// Whether a value is written as this number and unit. Values below a second are in milliseconds.
     pub(super) fn shows(&self, (number, unit): &(String, String), x: f64) -> bool {
         match (self.by(), unit.as_str()) {
             (By::Goodput, "Mbit/s") | (By::Completion, "s") => rounds_to(number, x),

@@ -10,10 +10,10 @@ use proptest::prelude::*;
 
 pub(super) const PATHS: [&str; 2] = ["wlan", "3g"];
 const SCHEDULERS: [&str; 6] = ["minrtt", "linux", "blest", "weave", "cp", "single"];
-/// Few values, so that there are ties, differences below 1 %, and clear ones.
+/// A few levels, so that there are ties, differences below 1 %, and clear differences.
 const LEVELS: [f64; 8] = [10.0, 10.03, 10.06, 9.85, 9.6, 7.5, 3.25, 24.0];
 
-/// What the connection of a scenario does.
+/// The workload of the scenario's connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Bulk,
@@ -21,7 +21,7 @@ enum Kind {
     Messages,
 }
 
-/// What happens in a run.
+/// A random run.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     present: bool,
@@ -33,7 +33,7 @@ struct Drawn {
     parts: [u8; 5],
 }
 
-/// Results of one scenario and what was asked for.
+/// The results of one scenario, and the runs that were asked for.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) planned: Planned,
@@ -57,18 +57,18 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     )
 }
 
-/// What a scheduler is like over all seeds.
+/// The behaviour of a scheduler over all seeds.
 #[derive(Clone, Copy, Debug)]
 struct Habit {
-    /// All its runs fail.
+    /// Whether all its runs fail.
     fails: bool,
-    /// None of its runs was made.
+    /// Whether none of its runs was made.
     never: bool,
-    /// It has the runs of the scheduler before it.
+    /// Whether it has the runs of the scheduler before it.
     twin: bool,
-    /// Its level with every seed, if it has one.
+    /// Its level with every seed, if that is fixed.
     level: Option<usize>,
-    /// Nothing arrives.
+    /// Whether no data arrives.
     dark: bool,
     /// All arrives before the measured time.
     early: bool,
@@ -91,7 +91,7 @@ fn habit() -> impl Strategy<Value = Habit> {
     })
 }
 
-/// A scenario with up to six schedulers, plain TCP or not, one to four seeds, stopped or not.
+/// A scenario with up to six schedulers, with or without plain TCP, with one to four seeds, complete or stopped.
 pub(super) fn case() -> impl Strategy<Value = Case> {
     let kind = prop_oneof![2 => Just(Kind::Bulk), 1 => Just(Kind::Transfer), 2 => Just(Kind::Messages)];
     let names = prop::sample::subsequence(&SCHEDULERS[..], 0..=SCHEDULERS.len());
@@ -147,7 +147,7 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
 fn run(scheduler: &str, seed: u64, kind: Kind, drawn: Drawn, habit: Habit, (backup, late): (bool, bool)) -> RunResult {
     let Drawn { status, level, noise, undelivered, gap, parts, .. } = drawn;
     let plain_tcp = plain_tcp_path(scheduler);
-    // What all schedulers share with a seed, and what is this run's own.
+    // A part that all schedulers share with a seed, and a part of this run alone.
     let level = LEVELS[level] + seed as f64 * 0.5 + noise as f64 * 0.4;
     let dark = habit.dark || habit.early || status == Status::Failed;
     let connection = ConnectionResult {

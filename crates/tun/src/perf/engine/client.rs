@@ -1,13 +1,13 @@
-//! The engine as client.
+//! The engine as the client of a measurement.
 
 use super::{
-    AFTER_THE_END, Flow, HOST, LONGEST_CLOSE, Options, addresses, answers_for, finish_capture, host, hurry_close,
+    AFTER_THE_END, EngineOptions, Flow, HOST, LONGEST_CLOSE, addresses, answers_for, finish_capture, host, hurry_close,
 };
 use crate::perf::following::{self, Following};
+use crate::perf::measurement::unix_seconds;
 use crate::perf::meter::Meter;
-use crate::perf::outcome::unix_seconds;
 use crate::perf::stream::totals;
-use crate::perf::{Interval, Outcome, Processor, Request, Totals};
+use crate::perf::{Interval, Measurement, Processor, Request, Totals};
 use crate::uplinks::Purpose;
 use crate::{Clock, run};
 use bytes::Bytes;
@@ -21,14 +21,14 @@ use std::net::SocketAddr;
 struct Client {
     flow: Flow,
     connection: Option<ConnectionHandle>,
-    /// Size of an echo's messages, how many are left, and when the last one left.
+    /// Size of an echo's messages, and how many messages are left to send.
     echo: Option<(usize, u64)>,
-    /// Its direction ends with what it sends, not with what it receives.
+    /// Whether the client ends its stream after its own data. If not, it ends the stream after the server has.
     sends: bool,
     asked_at: Instant,
     round_trips: Vec<Duration>,
     connected: Option<Instant>,
-    /// The end of a timed direction has come.
+    /// Whether the time of a timed direction is over.
     time_is_over: bool,
     finished: bool,
     failed: Option<ConnectionError>,
@@ -36,7 +36,7 @@ struct Client {
 }
 
 impl Client {
-    /// Sends the next message of an echo once the last one is back.
+    /// Sends the next message of an echo after the previous one has come back.
     fn ask(&mut self, now: Instant) {
         let Some((size, left)) = &mut self.echo else { return };
         let back = self.flow.sink.received + self.flow.sink.tail().len() as u64;
@@ -78,13 +78,13 @@ impl Applications for Client {
             acted = true;
             match event {
                 ConnectionEvent::Connected => self.connected = Some(now),
-                ConnectionEvent::Writable => {}
                 ConnectionEvent::Readable => self.flow.read(now, endpoint, connection),
                 ConnectionEvent::Closed => self.finished = true,
                 ConnectionEvent::Failed(error) => {
                     self.failed = Some(error);
                     self.meter.measure(now, endpoint, connection);
                 }
+                _ => {}
             }
         }
         if acted {
@@ -93,7 +93,7 @@ impl Applications for Client {
         acted
     }
 
-    /// A timed direction ends even where nothing is acknowledged any more.
+    /// Returns the end of a timed direction, so that it ends even if no acknowledgement arrives any more.
     fn poll_timeout(&self) -> Option<Instant> {
         self.flow.source.until().filter(|_| self.connected.is_some() && !self.time_is_over)
     }
@@ -106,18 +106,18 @@ impl Applications for Client {
     }
 }
 
-/// Connects to a server and does what `request` says. `on_interval` is told of each second. A connection that ends early leaves an
-/// outcome with what was measured until then.
+/// Connects to a server and does what `request` says, calling `on_interval` every second. If the connection ends early,
+/// the outcome has the figures up to then.
 ///
 /// # Errors
-/// If a device fails, or the server cannot be connected to.
+/// If a device fails, or if the server cannot be connected to.
 pub fn client(
-    options: &Options,
+    options: &EngineOptions,
     remote: SocketAddr,
     request: Request,
     echo: Option<(usize, u64)>,
     on_interval: &mut dyn FnMut(&Interval),
-) -> io::Result<Outcome> {
+) -> io::Result<Measurement> {
     let mut config = options.config.clone();
     let (mut following, interfaces, addresses) = match &options.uplinks {
         Some(uplinks) => {
@@ -157,75 +157,117 @@ pub fn client(
     driver.applications.meter = Meter::new(now);
     driver.drain(now, HOST)?;
 
-    let began = unix_seconds();
-    let before = Processor::now();
-    let mut used = Processor::default();
-    let (mut ended_at, mut finished_at) = (None, None);
-    let mut after_the_end = AFTER_THE_END;
-    // The subflows that have not ended yet, after both streams have.
-    let mut open = Vec::new();
+    let mut progress = Progress::new(connection);
     let mut failed = Ok(());
     run(&mut driver, &clock, |driver, now| {
         if let Some(following) = &mut following {
             failed = following.go_on(now, driver, |_| vec![connection]).map(drop);
         }
         let (endpoint, client) = (&mut driver.endpoints[HOST], &mut driver.applications);
-        if client.meter.is_due(now) && ended_at.is_none() {
-            client.meter.measure(now, endpoint, connection);
-            client.meter.intervals.last().into_iter().for_each(&mut *on_interval);
+        progress.goes_on(now, endpoint, client, on_interval) && failed.is_ok()
+    })?;
+    failed?;
+    finish_capture(&mut driver.io)?;
+    progress.finish(clock.now(), driver.applications)
+}
+
+/// Progress of a measurement.
+struct Progress {
+    connection: ConnectionHandle,
+    /// Start of the measurement, seconds since 1970.
+    began: u64,
+    /// Processor time at the start, and the time used from then until the server's stream ended.
+    before: Processor,
+    used: Processor,
+    /// Time at which the server's stream ended.
+    ended_at: Option<Instant>,
+    /// Time at which the connection was closed.
+    finished_at: Option<Instant>,
+    /// Time for which the client answers after that.
+    after_the_end: Duration,
+    /// The subflows that have not ended although both streams have.
+    open: Vec<String>,
+}
+
+impl Progress {
+    fn new(connection: ConnectionHandle) -> Self {
+        Progress {
+            connection,
+            began: unix_seconds(),
+            before: Processor::now(),
+            used: Processor::default(),
+            ended_at: None,
+            finished_at: None,
+            after_the_end: AFTER_THE_END,
+            open: Vec::new(),
         }
-        if client.flow.peer_has_ended && ended_at.is_none() {
-            ended_at = Some(now);
-            after_the_end = answers_for(endpoint, connection);
-            used = Processor::now().since(before);
-            client.meter.measure(now, endpoint, connection);
+    }
+
+    /// Measures what is due. Returns whether there is anything left to wait for.
+    fn goes_on(
+        &mut self,
+        now: Instant,
+        endpoint: &mut Endpoint,
+        client: &mut Client,
+        on_interval: &mut dyn FnMut(&Interval),
+    ) -> bool {
+        if client.meter.is_due(now) && self.ended_at.is_none() {
+            client.meter.measure(now, endpoint, self.connection);
+            client.meter.intervals.last().into_iter().for_each(on_interval);
+        }
+        if client.flow.peer_has_ended && self.ended_at.is_none() {
+            self.ended_at = Some(now);
+            self.after_the_end = answers_for(endpoint, self.connection);
+            self.used = Processor::now().since(self.before);
+            client.meter.measure(now, endpoint, self.connection);
         }
         let mut longest_wait = LONGEST_CLOSE;
-        if ended_at.is_some() && !client.finished {
-            open = open_subflows(endpoint, connection);
-            if hurry_close(endpoint, connection) {
+        if self.ended_at.is_some() && !client.finished {
+            self.open = open_subflows(endpoint, self.connection);
+            if hurry_close(endpoint, self.connection) {
                 // The engine itself resets the rest after `LONGEST_CLOSE`.
                 longest_wait = LONGEST_CLOSE.saturating_mul(2);
             }
         }
-        let waits = ended_at.is_none_or(|ended| now.since(ended) < longest_wait);
-        let answers = !client.finished || now.since(*finished_at.get_or_insert(now)) < after_the_end;
-        answers && client.failed.is_none() && client.flow.error.is_none() && waits && failed.is_ok()
-    })?;
-    failed?;
-    finish_capture(&mut driver.io)?;
-    let end = clock.now();
-    let client = driver.applications;
-    let Some(start) = client.connected else {
-        let error = client.failed.map_or_else(|| "the server did not answer".to_owned(), |error| error.to_string());
-        return Err(io::Error::other(format!("no connection: {error}")));
-    };
-    let server = client.flow.sink.tail().first_chunk().filter(|_| ended_at.is_some()).and_then(Totals::read);
-    let slow = finished_at.zip(ended_at).is_none_or(|(finished, ended)| finished.since(ended) >= LONGEST_CLOSE);
-    let Meter { intervals, multipath, written, acknowledged, .. } = client.meter;
-    let trouble = if server.is_none() {
-        Some(what_is_missing(client.failed, client.flow.error, written.saturating_sub(acknowledged)))
-    } else {
-        (slow && !open.is_empty()).then(|| format!("these paths did not answer at the end: {}", open.join(", ")))
-    };
-    let mut round_trips = client.round_trips;
-    round_trips.sort_unstable();
-    Ok(Outcome {
-        began,
-        addresses: addresses_of(&intervals),
-        multipath: Some(multipath),
-        client: totals(&client.flow.source, &client.flow.sink),
-        server,
-        acknowledged: Some(acknowledged.saturating_sub(Request::BYTES as u64)),
-        trouble,
-        duration: ended_at.unwrap_or(end).since(start),
-        processor: if ended_at.is_some() { used } else { Processor::now().since(before) },
-        intervals,
-        round_trips,
-    })
+        let waits = self.ended_at.is_none_or(|ended| now.since(ended) < longest_wait);
+        let answers = !client.finished || now.since(*self.finished_at.get_or_insert(now)) < self.after_the_end;
+        answers && client.failed.is_none() && client.flow.error.is_none() && waits
+    }
+
+    /// The measurement, complete or up to an interruption.
+    fn finish(self, end: Instant, client: Client) -> io::Result<Measurement> {
+        let Progress { began, before, used, ended_at, finished_at, open, .. } = self;
+        let Some(start) = client.connected else {
+            let error = client.failed.map_or_else(|| "the server did not answer".to_owned(), |error| error.to_string());
+            return Err(io::Error::other(format!("no connection: {error}")));
+        };
+        let server = client.flow.sink.tail().first_chunk().filter(|_| ended_at.is_some()).and_then(Totals::read);
+        let slow = finished_at.zip(ended_at).is_none_or(|(finished, ended)| finished.since(ended) >= LONGEST_CLOSE);
+        let Meter { intervals, multipath, written, acknowledged, .. } = client.meter;
+        let trouble = if server.is_none() {
+            Some(what_is_missing(client.failed, client.flow.error, written.saturating_sub(acknowledged)))
+        } else {
+            (slow && !open.is_empty()).then(|| format!("these paths did not answer at the end: {}", open.join(", ")))
+        };
+        let mut round_trips = client.round_trips;
+        round_trips.sort_unstable();
+        Ok(Measurement {
+            began,
+            addresses: addresses_of(&intervals),
+            multipath: Some(multipath),
+            client: totals(&client.flow.source, &client.flow.sink),
+            server,
+            acknowledged: Some(acknowledged.saturating_sub(Request::BYTES as u64)),
+            trouble,
+            duration: ended_at.unwrap_or(end).since(start),
+            processor: if ended_at.is_some() { used } else { Processor::now().since(before) },
+            intervals,
+            round_trips,
+        })
+    }
 }
 
-/// The addresses of all subflows, in the order in which they came.
+/// The addresses of all subflows, in the order in which the subflows were opened.
 fn addresses_of(intervals: &[Interval]) -> Vec<(SocketAddr, SocketAddr)> {
     let mut all = Vec::new();
     for subflow in intervals.iter().flat_map(|interval| &interval.subflows) {
@@ -236,14 +278,14 @@ fn addresses_of(intervals: &[Interval]) -> Vec<(SocketAddr, SocketAddr)> {
     all
 }
 
-/// The addresses of the subflows that have not ended, in words.
+/// The addresses of the open subflows, in words.
 fn open_subflows(endpoint: &Endpoint, connection: ConnectionHandle) -> Vec<String> {
     let subflows = endpoint.connection(connection).into_iter().flat_map(|connection| connection.subflows());
     let open = subflows.filter(|s| !s.closed && s.tcp.state != TcpState::TimeWait);
     open.map(|s| format!("{} to {}", s.local.ip(), s.remote.ip())).collect()
 }
 
-/// Why there are no totals of the server, and what else is missing.
+/// A sentence that says why the server's totals are missing, and what else is missing.
 fn what_is_missing(failed: Option<ConnectionError>, error: Option<String>, unacknowledged: u64) -> String {
     let why = match (failed, error) {
         (Some(error), _) => format!("the connection failed: {error}"),

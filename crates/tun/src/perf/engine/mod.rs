@@ -1,4 +1,4 @@
-//! Our engine as client and as server.
+//! The engine as client and as server.
 
 mod client;
 mod server;
@@ -18,41 +18,44 @@ use std::io;
 use std::path::PathBuf;
 
 const HOST: usize = 0;
-/// How long the subflows' FIN exchanges may take once both streams have ended. A subflow whose path is dark never completes its own.
+/// Longest time for the subflows' FIN exchanges after both streams have ended. A subflow whose path is dark never
+/// completes its own.
 const LONGEST_CLOSE: Duration = Duration::from_secs(5);
-/// So long it answers after the end: its last acknowledgement may be lost, and then the peer repeats what it was for.
+/// Time for which the engine answers packets after a connection's end. If its last acknowledgement was lost, the peer
+/// retransmits.
 const AFTER_THE_END: Duration = Duration::from_millis(500);
-/// Or so many round trips of its longest path, if that is longer: a repetition may be lost too, and the next one comes after twice the time.
-/// The shortest that each subflow has seen count, because the queues are empty by then.
+/// Round trips of the longest path for which the engine answers packets after a connection's end, if that is longer
+/// than [`AFTER_THE_END`]. A retransmission may be lost too, and the next one comes after twice the time. The minimum
+/// round trip of each subflow counts, because the queues are empty by then.
 const ROUND_TRIPS_AFTER_THE_END: u64 = 20;
-/// Pieces that are read with one call.
+/// Most pieces that one call reads.
 const READ_PIECES: usize = 64;
 
-/// Where and how the engine runs.
+/// Addresses, devices and settings of the engine.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Its addresses and their devices.
+pub struct EngineOptions {
+    /// The engine's addresses and their devices.
     pub interfaces: Vec<Interface>,
-    /// Whether all addresses after the first are backups: they carry data only while no other path works.
+    /// Whether all addresses after the first are backups, which carry data only if no other path works.
     pub backups: bool,
-    /// The machine's paths instead, as they come and go.
-    pub uplinks: Option<uplinks::Options>,
-    /// Whether devices give and take super-segments.
+    /// If set, the machine's own addresses are used instead of `interfaces`, and followed as they change.
+    pub uplinks: Option<uplinks::UplinkOptions>,
+    /// Whether super-segments pass between kernel and engine.
     pub offload: bool,
     /// Settings of the connections.
     pub config: ConnectionConfig,
-    /// Where a capture is written to.
+    /// The file for a capture.
     pub pcap: Option<PathBuf>,
 }
 
-/// What one side does with a connection.
+/// The data of one side of a connection.
 #[derive(Debug)]
 struct Flow {
     source: Source,
     sink: Sink,
-    /// Written before anything else of the source.
+    /// Data to be written before anything else from the source.
     pending: Vec<Bytes>,
-    /// All that arrives is sent back.
+    /// Whether all received data is sent back.
     echo: bool,
     peer_has_ended: bool,
     closed: bool,
@@ -64,7 +67,7 @@ impl Flow {
         Flow { source, sink, pending: Vec::new(), echo: false, peer_has_ended: false, closed: false, error: None }
     }
 
-    /// Writes as much as there is room for. True: all is written, and the source has ended.
+    /// Writes as much as there is room for. Returns true if everything is written and the source has ended.
     fn write(&mut self, now: Instant, endpoint: &mut Endpoint, connection: ConnectionHandle) -> bool {
         loop {
             if self.pending.is_empty() {
@@ -84,7 +87,7 @@ impl Flow {
         }
     }
 
-    /// Reads all that is there.
+    /// Reads all data that has arrived.
     fn read(&mut self, now: Instant, endpoint: &mut Endpoint, connection: ConnectionHandle) {
         let mut pieces = [const { Bytes::new() }; READ_PIECES];
         let end = loop {
@@ -117,15 +120,19 @@ impl Flow {
     }
 }
 
-/// An endpoint on its TUN devices.
-fn host<A: Applications>(options: &Options, interfaces: &[Interface], applications: A) -> io::Result<Driver<Io, A>> {
+/// A driver with one endpoint on its TUN devices.
+fn host<A: Applications>(
+    options: &EngineOptions,
+    interfaces: &[Interface],
+    applications: A,
+) -> io::Result<Driver<Io, A>> {
     let device = Tunnels::create(interfaces, options.offload)?;
     let capture = options.pcap.as_ref().map(|path| Capture::create(path, interfaces)).transpose()?;
     let endpoint = Endpoint::new(secrets()?);
     Ok(Driver::new(vec![endpoint], Observed { device, observer: capture }, applications))
 }
 
-fn addresses(options: &Options) -> Vec<LocalAddress> {
+fn addresses(options: &EngineOptions) -> Vec<LocalAddress> {
     let meta = |index| PathMeta { backup: options.backups && index > 0, ..PathMeta::default() };
     let interfaces = options.interfaces.iter().enumerate();
     interfaces.map(|(index, interface)| LocalAddress { address: interface.ours, meta: meta(index) }).collect()
@@ -135,7 +142,7 @@ fn finish_capture(io: &mut Io) -> io::Result<()> {
     io.observer.as_mut().map_or(Ok(()), Capture::finish)
 }
 
-/// How long the end of a connection is answered.
+/// Time for which packets are answered after the connection's end.
 fn answers_for(endpoint: &Endpoint, connection: ConnectionHandle) -> Duration {
     let subflows = endpoint.connection(connection).into_iter().flat_map(|c| c.subflows());
     let longest = subflows.filter_map(|s| s.rtt.min).max().unwrap_or_default();

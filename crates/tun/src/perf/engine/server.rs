@@ -1,6 +1,6 @@
-//! The engine as server.
+//! The engine as the server of a measurement.
 
-use super::{AFTER_THE_END, Flow, HOST, Options, addresses, answers_for, finish_capture, host, hurry_close};
+use super::{AFTER_THE_END, EngineOptions, Flow, HOST, addresses, answers_for, finish_capture, host, hurry_close};
 use crate::perf::following::Following;
 use crate::perf::stream::totals;
 use crate::perf::{Processor, Request, Sink, Source, Totals};
@@ -16,23 +16,24 @@ use std::net::{IpAddr, SocketAddr};
 
 /// A connection that the server serves.
 struct Session {
-    /// What is there of the request, until it is whole.
+    /// The bytes of the request so far; `None` once it is complete.
     request: Option<Vec<u8>>,
     /// This process's processor time when the session began.
     processor: Processor,
     flow: Flow,
-    /// The totals wait for the end of what the client sends.
+    /// Whether the client sends data. The server then sends its totals only after the client's stream has ended.
     client_sends: bool,
     said_totals: bool,
 }
 
 struct Server<'a> {
     sessions: BTreeMap<ConnectionHandle, Session>,
-    /// The addresses of now, and those of before. A connection that is accepted may have begun with others.
+    /// The server's addresses, and those that are gone. A connection that is accepted late may have begun at one of the
+    /// latter.
     addresses: Vec<LocalAddress>,
     gone: Vec<IpAddr>,
     served: u64,
-    /// How long it goes on after the last one.
+    /// Time for which the server answers packets after the last connection.
     answers_for: Duration,
     on_served: &'a mut dyn FnMut(&Totals, Option<&str>),
 }
@@ -44,7 +45,7 @@ impl Session {
         Session { request: Some(Vec::new()), processor, flow, client_sends: true, said_totals: false }
     }
 
-    /// Reads the request, with nothing of what follows.
+    /// Reads the request, and none of the data behind it.
     fn read_request(&mut self, now: Instant, endpoint: &mut Endpoint, connection: ConnectionHandle) {
         let Some(bytes) = &mut self.request else { return };
         while bytes.len() < Request::BYTES {
@@ -99,7 +100,7 @@ impl Session {
 }
 
 impl Server<'_> {
-    /// These are the addresses from now on.
+    /// Replaces the server's addresses.
     fn follow(&mut self, addresses: Vec<LocalAddress>) {
         self.gone.extend(self.addresses.iter().map(|a| a.address));
         self.gone.retain(|gone| addresses.iter().all(|a| a.address != *gone));
@@ -108,7 +109,7 @@ impl Server<'_> {
         self.addresses = addresses;
     }
 
-    /// A client is served.
+    /// Ends the session of a connection and reports its totals.
     fn leave(&mut self, endpoint: &Endpoint, connection: ConnectionHandle) {
         if let Some(session) = self.sessions.remove(&connection) {
             self.served += 1;
@@ -160,12 +161,13 @@ impl Applications for Server<'_> {
     }
 }
 
-/// Serves clients at this address, which may be unspecified, until so many were served; `on_served` is told of each, with what went wrong.
+/// Serves clients at this address, which may be unspecified, until a given number was served. `on_served` is called for
+/// each client, with the error if there was one.
 ///
 /// # Errors
 /// If a device or the machine fails.
 pub fn server(
-    options: &Options,
+    options: &EngineOptions,
     at: SocketAddr,
     most: Option<u64>,
     on_served: &mut dyn FnMut(&Totals, Option<&str>),

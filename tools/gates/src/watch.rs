@@ -1,73 +1,75 @@
-//! One run of a case, watched.
+//! Watches one run of a case.
 
-use super::case::{Case, Dark, Kind};
-use crate::results::Status;
-use crate::scenario::{Document, NoFiles, Variant};
-use crate::sim::{HostPacket, Simulation};
+use crate::case::{Case, Dark, Kind};
 use pathweave_algorithms::Registry;
+use pathweave_lab::results::Status;
+use pathweave_lab::scenario::{Document, NoFiles, Variant};
+use pathweave_lab::sim::{HostPacket, Simulation, path_of};
 use pathweave_proto::config::TcpConfig;
 use pathweave_proto::connection::SubflowSnapshot;
 use pathweave_proto::subflow_state::PathHealth;
 use pathweave_units::{Duration, Instant};
 use std::cell::RefCell;
-use std::net::IpAddr;
 use std::rc::Rc;
 
-/// The time between looks at a run: stalls are known to this.
+/// Time between two looks at a run, which is the resolution of stalls.
 const LOOK: Duration = Duration::from_millis(10);
-/// A stall up to this long is none, however short timeouts are.
+/// Longest stall that is always allowed, however short the timeouts are.
 const LEAST_LIMIT: Duration = Duration::from_secs(1);
-/// The most that a segment carries, bytes.
+/// Most data of a segment, bytes.
 const SEGMENT: u64 = 1460;
-/// From the first sign of life of a path to its use, round trips.
+/// Round trips from the first answer of a path to its use.
 const REUSE_ROUND_TRIPS: u64 = 2;
 /// The longest time between two probes of a dark path.
-pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a run showed.
+/// Observations of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
-    /// The longest stall of the stream against its limit, max(1 s, 3 RTO), and by itself: the one that is worst against
-    /// its limit. RTO is the longest timeout of a usable subflow when the stall began, or of one whose path works during it, as
-    /// RFC 6298 has it without any doubling: what a path has to carry for others makes its queue and its round trips longer.
-    pub stall: (f64, Duration),
-    /// Data bytes that arrived more than once, over the most that all subflows together had in flight.
-    pub duplicates: f64,
-    /// What was lost, changed, or ended in a way that it should not have.
-    pub broken: Option<String>,
-    /// From the first sign of life of a path that was given up on to data on it, round trips; none where no path was.
-    pub reuse: Option<f64>,
-    /// From then until data may be assigned to it, round trips; and that time against its limit, two round trips and the time
-    /// that a receiver may take to acknowledge a lone segment (RFC 5681 §4.2).
-    pub offered: Option<(f64, f64)>,
+pub(crate) struct Outcome {
+    /// The worst stall of the stream: its length divided by its limit, and its length. The limit is max(1 s, 3 RTO).
+    /// RTO is the longest timeout by RFC 6298, without any doubling, of the subflows that were usable when the stall
+    /// began and of those whose path works during the stall. The latter count because a path that carries the traffic
+    /// of others has a longer queue and longer round trips.
+    pub(crate) stall: (f64, Duration),
+    /// Data bytes that arrived more than once, relative to the most that all subflows together had in flight.
+    pub(crate) duplicates: f64,
+    /// A description of lost or changed data, or of a wrong end.
+    pub(crate) broken: Option<String>,
+    /// Round trips from the first answer of a path that had been given up to data on it; `None` if there was no such
+    /// path.
+    pub(crate) reuse: Option<f64>,
+    /// Round trips from that answer until data may be assigned to the path. Also that time relative to its limit, which
+    /// is two round trips and the time that a receiver may take to acknowledge a lone segment (RFC 5681 §4.2).
+    pub(crate) offered: Option<(f64, f64)>,
     /// The longest time between two probes of a dark path.
-    pub probe: Option<Duration>,
-    /// With everything dark: from the last sign of life to the error. Where nothing was out then, from the next data
-    /// that was assigned: a scheduler may wait for a path that no longer answers, and no answer is missing where
-    /// nothing was asked.
-    pub error: Option<Duration>,
-    /// From the start of an outage until the path counted as dark, in timeouts as they were at its start.
-    pub stale_after: Option<f64>,
+    pub(crate) probe: Option<Duration>,
+    /// If all paths are dark: time from the last answer to the error. If nothing was in flight then, time from the next
+    /// assignment of data: a scheduler may wait for a path that no longer answers, and as long as nothing is sent no
+    /// answer is missing.
+    pub(crate) error: Option<Duration>,
+    /// Time from the start of an outage until the path counted as dark, in timeouts of the outage's start.
+    pub(crate) stale_after: Option<f64>,
 }
 
-/// What a path's packets at the sender tell.
+/// What a path's packets show at the sender.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathWatch {
     dark: Option<(Instant, Instant)>,
     round_trip: Duration,
     last_sent: Instant,
     last_heard: Instant,
-    /// The first packet from the peer after the outage, and the first data sent after that.
+    /// Times of the first packet from the peer after the outage, and of the first data sent after that.
     sign: Option<Instant>,
     data_after_sign: Option<Instant>,
-    /// No data may be assigned to it, as known at the last look.
+    /// Time since which no data may be assigned to the path, as known at the last look.
     unused_since: Option<Instant>,
     unused_at_sign: bool,
-    /// Data may be assigned to it again, and there was some all the time since its first sign of life.
+    /// Time from which on data may be assigned again, provided that there was data to assign since the path's first
+    /// answer.
     offered: Option<Instant>,
     longest_gap: Duration,
     probed: bool,
-    /// Its sender is the one that has to probe it: it connects, or has sent on it before.
+    /// Whether its sender has to probe it, because it connects or has sent on it before.
     own: bool,
     rto: Duration,
     stale: Option<Instant>,
@@ -91,7 +93,7 @@ impl PathWatch {
         }
     }
 
-    /// The time since the last probe, while it is dark and known to be so.
+    /// Notes the time since the last probe, while the path is dark and known to be dark.
     fn note_gap(&mut self, now: Instant) {
         let Some((_, until)) = self.dark else { return };
         if let Some(since) = self.unused_since
@@ -103,7 +105,7 @@ impl PathWatch {
         }
     }
 
-    /// Whether it works, as far as its sender can know.
+    /// Whether the path works, as far as its sender can know.
     fn works(&self, now: Instant) -> bool {
         let Some((from, until)) = self.dark else { return true };
         let known = until + PROBE_INTERVAL + self.round_trip;
@@ -126,7 +128,7 @@ impl PathWatch {
         self.note_gap(now);
         if self.sign.is_some() && self.offered.is_none() {
             if !pending {
-                // Nothing can be told of it.
+                // Without pending data, nothing is known about the use of the path.
                 self.unused_at_sign = false;
             }
             if !unused {
@@ -134,10 +136,6 @@ impl PathWatch {
             }
         }
     }
-}
-
-fn path_of(address: IpAddr) -> usize {
-    crate::sim::path_of(address).unwrap_or(usize::MAX)
 }
 
 fn interval(dark: Dark) -> (Instant, Instant) {
@@ -148,7 +146,7 @@ fn interval(dark: Dark) -> (Instant, Instant) {
 ///
 /// # Panics
 /// If the registry has no such scheduler.
-pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
+pub(crate) fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
     let text = case.scenario_text(scheduler, registry);
     let document = Document::parse("gate.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let scenario = document.scenario(registry, &Variant::AsWritten).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -188,10 +186,11 @@ pub fn run(case: &Case, scheduler: &str, registry: &Registry) -> Outcome {
         window = window.max(subflows.iter().map(|s| s.window.in_flight).sum());
         let mut paths = paths.borrow_mut();
         for (i, path) in paths.iter_mut().enumerate() {
-            let living = subflows.iter().rev().find(|s| !s.closed && path_of(s.local.ip()) == i);
+            let living = subflows.iter().rev().find(|s| !s.closed && path_of(s.local.ip()) == Some(i));
             path.look(now, living, unacked);
         }
-        let works = |s: &SubflowSnapshot| paths.get(path_of(s.local.ip())).is_some_and(|p| p.works(now));
+        let works =
+            |s: &SubflowSnapshot| path_of(s.local.ip()).and_then(|path| paths.get(path)).is_some_and(|p| p.works(now));
         let can_go_on = unread && subflows.iter().any(|s| s.usable && works(s));
         let usable = || subflows.iter().filter(|s| s.usable);
         let timeouts = Timeouts {
@@ -246,17 +245,18 @@ fn undoubled_rto(subflow: &SubflowSnapshot) -> Option<Duration> {
 
 /// The longest timeouts at one moment.
 struct Timeouts {
-    /// Of usable subflows, doubled or not.
+    /// Longest timeout of usable subflows, doubled or not.
     in_force: Duration,
-    /// Of those whose path works, without any doubling.
+    /// Longest timeout of subflows whose path works, without any doubling.
     of_working: Duration,
 }
 
-/// The stream at its reader.
+/// The stream as its reader sees it.
 #[derive(Debug, Default)]
 struct Stream {
     received: u64,
-    /// When it last went on, or had no way to; and the longest timeout of a subflow then and since.
+    /// Time at which the stream last continued, or could not continue; and the longest timeout of a subflow then and
+    /// since.
     since: Instant,
     rto: Duration,
     worst: (f64, Duration),

@@ -1,29 +1,29 @@
-//! Cases drawn from a seed.
+//! Draws cases from a seed.
 
 use core::fmt::Write as _;
 use pathweave_algorithms::Registry;
 use pathweave_units::random::Random;
 
-/// What a case is for.
+/// Purpose of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// One of two paths goes dark once and comes back.
     One,
     /// Each of two or three paths goes dark once; the outages may overlap.
     Each,
     /// Both paths go dark and stay so.
     All,
-    /// As `One`, with failure detection `linux`.
+    /// Like `One`, with failure detection `linux`.
     Linux,
-    /// As `One`, with SACK and counted duplicates for recovery (RFC 6675).
+    /// Like `One`, with SACK and counted duplicates for recovery (RFC 6675).
     Sack,
-    /// As `One`, with recovery `newreno` (RFC 6582).
+    /// Like `One`, with recovery `newreno` (RFC 6582).
     NewReno,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 6] = [Kind::One, Kind::Each, Kind::All, Kind::Linux, Kind::Sack, Kind::NewReno];
+    pub(crate) const ALL: [Kind; 6] = [Kind::One, Kind::Each, Kind::All, Kind::Linux, Kind::Sack, Kind::NewReno];
 
     fn name(self) -> &'static str {
         match self {
@@ -39,54 +39,54 @@ impl Kind {
 
 /// A path's outage, milliseconds from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dark {
-    /// From.
-    pub from_ms: u64,
-    /// Until; for ever where it is beyond the run.
-    pub until_ms: u64,
-    /// `both`, or only the way `up` from the client or `down` to it.
-    pub direction: &'static str,
+pub(crate) struct Dark {
+    /// Begin of the outage.
+    pub(crate) from_ms: u64,
+    /// End of the outage, which may be after the run's end.
+    pub(crate) until_ms: u64,
+    /// `both`, or only one direction: `up` from the client or `down` to it.
+    pub(crate) direction: &'static str,
 }
 
 /// One path.
 #[derive(Clone, Copy, Debug)]
-pub struct PathCase {
-    /// kbit/s.
-    pub rate_kbps: u64,
-    /// One way, milliseconds.
-    pub delay_ms: u64,
-    /// Packets that wait at most.
-    pub queue: u64,
-    /// When it is dark.
-    pub dark: Option<Dark>,
+pub(crate) struct PathCase {
+    /// Rate, kbit/s.
+    pub(crate) rate_kbps: u64,
+    /// One-way delay, milliseconds.
+    pub(crate) delay_ms: u64,
+    /// Size of the queue, packets.
+    pub(crate) queue: u64,
+    /// The path's outage, if it has one.
+    pub(crate) dark: Option<Dark>,
 }
 
-/// A network, a transfer over it, and what goes dark when.
+/// A network, a transfer over it, and the outages of its paths.
 #[derive(Clone, Debug)]
-pub struct Case {
-    /// What it is for.
-    pub kind: Kind,
-    /// Of the run.
-    pub seed: u64,
+pub(crate) struct Case {
+    /// Purpose of the case.
+    pub(crate) kind: Kind,
+    /// Seed of the run.
+    pub(crate) seed: u64,
     /// The paths; the connection starts on the first.
-    pub paths: Vec<PathCase>,
+    pub(crate) paths: Vec<PathCase>,
     size: u64,
     download: bool,
     controller: usize,
     receive_buffer: u64,
 }
 
-/// A path that is dark for ever.
+/// Number of milliseconds that stands for the end of a permanent outage.
 const NEVER_MS: u64 = 10_000_000;
 
-/// A whole number from `from` (included) to `to` (excluded), each power of two as likely as the others.
+/// A random whole number from `from` (included) to `to` (excluded), with each power of two equally likely.
 fn log_uniform(random: &mut Random, from: f64, to: f64) -> u64 {
     (from * libm::exp2(random.unit() * libm::log2(to / from))) as u64
 }
 
 impl Case {
     /// The case of this kind and seed.
-    pub fn draw(kind: Kind, seed: u64) -> Self {
+    pub(crate) fn draw(kind: Kind, seed: u64) -> Self {
         let stream = |name: &str| Random::substream(seed, &format!("gates/{}/{name}", kind.name()));
         let (mut network, mut outages, mut end) = (stream("network"), stream("outages"), stream("connection"));
         let count = if kind == Kind::Each { 2 + network.below(2) } else { 2 };
@@ -118,7 +118,7 @@ impl Case {
                 }
             }
             Kind::All => {
-                // After the handshake, which has a timeout of its own.
+                // Outages begin after the handshake, because the handshake has a timeout of its own.
                 let first = 2_000 + from_ms;
                 let second = first + if outages.chance(0.5) { 0 } else { outages.below(8_000) };
                 let order = outages.below(2) as usize;
@@ -129,7 +129,7 @@ impl Case {
         }
         let rate: u64 = paths.iter().map(|p| p.rate_kbps).sum();
         let last_ms = paths.iter().filter_map(|p| p.dark).map(|b| b.until_ms).max().unwrap_or(0);
-        // What all paths carry until some seconds after the end of the outages; now and then the stream ends before that.
+        // As much as all paths carry until some seconds after the end of the outages. Some streams end before that.
         let whole_ms = if kind == Kind::All { NEVER_MS } else { last_ms + 4_000 };
         let portion = if end.chance(0.8) { 1.0 } else { 0.1 + 0.9 * end.unit() };
         Case {
@@ -143,18 +143,18 @@ impl Case {
         }
     }
 
-    /// The stream's length, bytes.
-    pub fn size(&self) -> u64 {
+    /// Length of the stream, bytes.
+    pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
     /// Whether the server sends.
-    pub fn is_download(&self) -> bool {
+    pub(crate) fn is_download(&self) -> bool {
         self.download
     }
 
-    /// The text of its scenario file.
-    pub fn scenario_text(&self, scheduler: &str, registry: &Registry) -> String {
+    /// The text of the case's scenario file.
+    pub(crate) fn scenario_text(&self, scheduler: &str, registry: &Registry) -> String {
         let mut t = format!("format = 1\nname = \"gate-{}\"\nduration = \"3000s\"\n", self.kind.name());
         for (i, p) in self.paths.iter().enumerate() {
             let _ = write!(
@@ -193,7 +193,7 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Document, Variant};
+    use pathweave_lab::scenario::{Document, Variant};
 
     #[test]
     fn cases_of_a_seed_repeat_are_whole_scenarios_and_differ_by_seed() {

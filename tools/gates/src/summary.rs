@@ -1,20 +1,20 @@
 //! Compares the runs of a scheduler with the gates, and makes the table of all schedulers.
 
-use super::case::Kind;
-use super::watch::{Outcome, PROBE_INTERVAL};
+use crate::case::Kind;
+use crate::watch::{Outcome, PROBE_INTERVAL};
 use core::fmt::Write as _;
 use pathweave_units::Duration;
 
-/// How late a timer may be: runs are sampled, and the engine's clock is rounded.
+/// Tolerance for timers, because runs are sampled and the engine's clock is rounded.
 const SLACK: Duration = Duration::from_millis(10);
 /// Default of `close_timeout`.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How many timeouts mainline waits before a subflow counts as dark (`stale_loss_cnt`).
+/// Number of timeouts after which mainline Linux counts a subflow as dark (`stale_loss_cnt`).
 const LINUX_STALE: f64 = 4.0;
 
 /// The runs of one scheduler.
 #[derive(Clone, Debug)]
-pub struct Summary {
+pub(crate) struct Summary {
     scheduler: String,
     duplicates_by_design: bool,
     runs: Vec<(Kind, u64, Outcome)>,
@@ -32,8 +32,9 @@ fn largest(values: &[f64]) -> Option<f64> {
 }
 
 impl Summary {
-    /// The runs of one scheduler, with their kinds and seeds. `duplicates_by_design`: it sends bytes twice on purpose.
-    pub fn new(scheduler: &str, duplicates_by_design: bool, runs: Vec<(Kind, u64, Outcome)>) -> Self {
+    /// Summarises the runs of one scheduler, given with their kinds and seeds. `duplicates_by_design` says that the
+    /// scheduler sends bytes twice on purpose.
+    pub(crate) fn new(scheduler: &str, duplicates_by_design: bool, runs: Vec<(Kind, u64, Outcome)>) -> Self {
         Summary { scheduler: scheduler.into(), duplicates_by_design, runs }
     }
 
@@ -42,7 +43,7 @@ impl Summary {
     }
 
     /// The gates that do not hold, with the numbers and the runs' seeds.
-    pub fn violations(&self) -> Vec<String> {
+    pub(crate) fn violations(&self) -> Vec<String> {
         let mut found = Vec::new();
         for kind in [Kind::One, Kind::Each, Kind::Sack] {
             if percentile_99(self.of(kind, |o| Some(o.stall.0))).is_some_and(|p| p > 1.0) {
@@ -90,7 +91,7 @@ impl Summary {
 }
 
 /// A line for each scheduler.
-pub fn table(summaries: &[Summary]) -> String {
+pub(crate) fn table(summaries: &[Summary]) -> String {
     let mut out = format!(
         "{:20}{:^30}{:^30}{:>11}{:>7}{:^16}{:>8}{:>7}{:^15}{:^16}{:^16}\n",
         "",

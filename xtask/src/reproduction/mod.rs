@@ -1,18 +1,25 @@
-//! The document with the verdict of every claim of the papers, and the check that the small runs say the same as the full ones.
+//! Writes the document with the verdict of every claim of the papers, and checks that small runs give the same verdicts
+//! as the full ones.
+
+mod check;
+mod provenance;
+
+pub(crate) use check::check;
 
 use crate::experiments::{entries, read};
 use crate::results::{self, pathweave, put};
 use crate::run::{root, run, target};
+use crate::steps::processor_time;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Where the document's figures are.
+/// The folder of the document's figures.
 const FIGURES: &str = "docs/reproduction";
-/// The full runs' values, and what was tried for claims that fail.
+/// The folder with the full runs' values, and the settings tried for claims that do not hold everywhere.
 const TABLES: &str = "docs/reproduction/tables";
-/// What the document begins with.
+/// The beginning of the document.
 const INTRODUCTION: &str = "\
 # The papers' experiments, reproduced
 
@@ -23,27 +30,52 @@ are ours; a claim is the paper's, in our words. A claim that fails is a finding,
 alone.
 
 ";
-/// What a paper's page begins with.
+/// The beginning of a paper's page.
 const BACK: &str = "\
 `cargo xtask reproduction` writes this page. [The overview](../reproduction.md) has the papers' promises and the tally, and
 [experiments.md](../experiments.md#claims) says what a verdict means. A claim marked \"(ours)\" is not the paper's.";
-/// An effect is the difference as a share of the larger side. Effects above this must have the same sign in small and
-/// in full runs.
+/// Least effect that must have the same sign in small and in full runs. An effect is the difference as a fraction of
+/// the larger side.
 const EFFECT: f64 = 0.1;
 
-/// Makes all experiments, and then the document. Goes on where it was stopped.
+/// Makes all experiments, and then the document. Continues an interrupted run.
 ///
 /// # Errors
 /// If a command fails or a file cannot be written.
 pub(crate) fn make() -> Result<(), String> {
     results::build()?;
     let out = target().join("reproduction");
-    let mut command = pathweave();
-    command.args(["reproduce", "--ablate", "--tables", TABLES, "--out"]).arg(&out);
-    run(command.current_dir(root()))?;
-    let tried = read(&out.join("ablations.jsonl"))?;
+    let mut tried = String::new();
+    for plan in plans()? {
+        let before = processor_time();
+        let mut command = pathweave();
+        command.args(["reproduce", &plan, "--ablate", "--tables", TABLES, "--out"]).arg(&out);
+        run(command.current_dir(root()))?;
+        let spent = processor_time().zip(before).map(|(after, before)| after.saturating_sub(before));
+        provenance::note(&table(&plan), spent)?;
+        tried.push_str(&read(&out.join("ablations.jsonl"))?);
+    }
     put(&format!("{TABLES}/ablations.jsonl"), tried.as_bytes())?;
     document()
+}
+
+/// The plans in `experiments/`, such as `cp/fig5`.
+fn plans() -> Result<Vec<String>, String> {
+    let name = |path: &Path| path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut plans = Vec::new();
+    for paper in entries(&root().join("experiments"))?.iter().filter(|p| p.is_dir()) {
+        for file in entries(paper)?.iter().filter(|f| f.extension().is_some_and(|e| e == "toml")) {
+            if !name(file).starts_with('_') {
+                plans.push(format!("{}/{}", name(paper), name(file)));
+            }
+        }
+    }
+    Ok(plans)
+}
+
+/// The name of a plan's table: `cp-fig5`.
+fn table(plan: &str) -> String {
+    plan.replace('/', "-")
 }
 
 /// Writes `docs/reproduction.md` and its figures from the tables.
@@ -69,9 +101,7 @@ fn document() -> Result<(), String> {
     for section in &rest {
         document.push_str(&format!("## {}\n{}\n", section.title, section.text.replace("](", "](reproduction/")));
     }
-    let missing = read(&root().join("experiments/missing.md"))?;
-    let about = missing.split_once("<!-- about the tables of this repository -->").map_or("", |(_, about)| about);
-    document.push_str(&format!("{}\n", about.trim()));
+    document.push_str(&format!("{}\n", provenance::sentence(&provenance::rows()?)));
     put("docs/reproduction.md", (document.trim_end().to_owned() + "\n").as_bytes())?;
     for page in &pages {
         let text = format!("# {}: figures and claims\n\n{BACK}\n{}", page.title, page.text);
@@ -94,12 +124,12 @@ struct Section<'a> {
 }
 
 impl Section<'_> {
-    /// Whether it has a paper's figures and claims; only those have headings of the third level.
+    /// Whether it has a paper's figures and claims. Only such sections have headings of the third level.
     fn is_a_papers(&self) -> bool {
         self.text.contains("\n### ")
     }
 
-    /// Where a paper's page is.
+    /// The file of a paper's page.
     fn file(&self) -> String {
         format!("{FIGURES}/{}.md", self.title.to_lowercase())
     }
@@ -178,8 +208,8 @@ fn effects(lines: &str) -> Result<BTreeMap<String, Effect>, String> {
     Ok(all)
 }
 
-/// How many of each paper's claims have which verdict, and links to their pages. Claims of ours are marked behind the verdict and do
-/// not count.
+/// The number of each paper's claims with each verdict, and links to the pages. Our own claims are marked behind the
+/// verdict and do not count.
 fn tally(pages: &[Section<'_>]) -> String {
     const WORDS: [&str; 4] = ["holds", "partly", "undecided", "fails"];
     let mut out = format!("| paper | {} |\n|---|---|---|---|---|\n", WORDS.join(" | "));
