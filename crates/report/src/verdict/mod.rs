@@ -54,6 +54,7 @@ mod words;
 
 use crate::comparison::{Comparison, Standing};
 use lead::{as_good, delays, lead};
+pub(crate) use notices::reason;
 use paths::{one_path, worse_than_one};
 use std::fmt;
 
