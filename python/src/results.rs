@@ -231,7 +231,7 @@ impl RunSet {
     fn json(&self, number: usize) -> PyResult<String> {
         let run = self.results.get(number);
         let run = run.ok_or_else(|| pyo3::exceptions::PyIndexError::new_err("there is no such run"))?;
-        serde_json::to_string(run).map_err(|e| pyo3::exceptions::PyRuntimeError::new_err(e.to_string()))
+        run.to_json().map_err(|e| pyo3::exceptions::PyRuntimeError::new_err(e.to_string()))
     }
 
     /// Writes a line of JSON for each run.
@@ -239,7 +239,7 @@ impl RunSet {
         let written = detached(py, || {
             let mut text = String::new();
             for run in &self.results {
-                text += &serde_json::to_string(run)?;
+                text += &run.to_json()?;
                 text.push('\n');
             }
             std::fs::write(&path, text)
@@ -268,7 +268,7 @@ fn status(status: Status) -> &'static str {
     }
 }
 
-/// Every metric as a column. Names are those of `docs/results-format.md` with `_` in the place of dots; lists by path are lists.
+/// Every metric as a column; a failed run has none. Names are those of `docs/results-format.md` with `_` in the place of dots; lists by path are lists.
 pub(crate) fn metrics(results: &[RunResult]) -> Vec<(String, Column)> {
     // What every run could have says which columns there are, whatever these runs have.
     let template = Metrics {
@@ -281,7 +281,9 @@ pub(crate) fn metrics(results: &[RunResult]) -> Vec<(String, Column)> {
     let template = serde_json::to_value(&template).unwrap_or_default();
     let mut paths = Vec::new();
     leaves(&template, &mut Vec::new(), &mut paths);
-    let rows: Vec<Value> = results.iter().map(|r| serde_json::to_value(&r.metrics).unwrap_or_default()).collect();
+    // Failed runs are no measurements.
+    let measured = |r: &RunResult| (r.status != Status::Failed).then(|| serde_json::to_value(&r.metrics).ok())?;
+    let rows: Vec<Value> = results.iter().map(|r| measured(r).unwrap_or_default()).collect();
     let mut columns: Vec<(String, Column)> = Vec::new();
     for path in paths {
         let keys: Vec<&str> = path.keys.iter().map(String::as_str).collect();

@@ -62,7 +62,7 @@ impl Single {
             number: 0,
         };
         let result = with_scheduler(py, &variant.label(), || simulate(&run))?;
-        serde_json::to_string(&result).map_err(|e| internal(py, &e.to_string()))
+        result.to_json().map_err(|e| internal(py, &e.to_string()))
     }
 }
 

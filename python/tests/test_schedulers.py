@@ -175,6 +175,7 @@ def test_an_exception_is_the_runs_error_with_its_traceback():
     assert failed[0]["reason"].startswith("the scheduler failing failed: Traceback")
     assert 'raise RuntimeError("no idea")' in failed[0]["reason"]
     assert failed[0]["reason"].endswith("RuntimeError: no idea")
+    assert all(row["goodput_mbps"] is None and row["aggregation_benefit"] is None for row in failed)
     assert [row["status"] for row in rows(results, "minrtt")] == ["completed"] * 2
     assert any("no idea" in line for line in results.problems)
     assert results.verdict.startswith("failing failed in 2 of 2 runs: RuntimeError: no idea. It is left out. ")

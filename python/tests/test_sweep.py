@@ -424,3 +424,29 @@ def test_the_command_makes_shards_as_the_documentation_says(plan, command, tmp_p
     subprocess.run([command, "sweep", str(plan), "--out", str(out), "--resume"], check=True, capture_output=True)
     subprocess.run([command, "sweep", str(plan), "--out", str(tmp_path / "whole")], check=True, capture_output=True)
     assert (out / "runs.jsonl").read_bytes() == (tmp_path / "whole/runs.jsonl").read_bytes()
+
+
+class Sometimes:
+    """Fails in the runs with the small buffer."""
+
+    def decide(self, view):
+        if view.send_window_bytes < 50_000:
+            raise RuntimeError("not with so little")
+        free = [s for s in view.candidates if s.has_space]
+        return min(free, key=lambda s: s.srtt_ms, default=None)
+
+
+def test_failed_runs_are_null_and_are_in_no_mean(plan, tmp_path):
+    plan.write_text(PLAN.replace('"blest"', '"sometimes"'))
+    runs = pathweave.sweep(plan, out=tmp_path / "out", schedulers={"sometimes": Sometimes}).to_polars()
+    failed = runs.filter(polars.col("status") == "failed")
+    assert 0 < failed.height < runs.height
+    measured = [name for name in runs.columns if name.endswith(("_mbps", "_s", "_ms"))]
+    assert measured
+    assert all(failed[name].null_count() == failed.height for name in measured)
+    # The example of docs/python.md.
+    means = runs.group_by("at_buffer", "variant").agg(polars.col("goodput_mbps").mean())
+    for buffer, variant, mean in means.iter_rows():
+        here = (polars.col("at_buffer") == buffer) & (polars.col("variant") == variant)
+        whole = runs.filter(here & (polars.col("status") != "failed"))["goodput_mbps"].to_list()
+        assert mean == (pytest.approx(sum(whole) / len(whole)) if whole else None)

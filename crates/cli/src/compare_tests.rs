@@ -169,9 +169,20 @@ fn a_panic_is_one_failed_run_and_is_told() {
     let all = results(&options(&[], "minrtt,blest", 2), &engine).expect("the input is right");
     let bad: Vec<_> = all.iter().filter(|r| r.status == Status::Failed).collect();
     assert_eq!(bad.len(), 1);
+    assert_eq!(bad[0].metrics.aggregation_benefit, None, "nothing was measured");
     let text = problems(&all);
     assert!(text.starts_with("1 of 8 runs did not complete:\n  wifi-lte, minrtt, seed 2: failed: "), "{text}");
     assert!(text.ends_with(": the window is negative\n"), "{text}");
+}
+
+#[test]
+fn without_plain_tcp_on_one_path_there_is_no_benefit() {
+    let engine = |run: &Run<'_>| {
+        assert!(run.variant.label() != "tcp-path1", "no path");
+        made_up(run)
+    };
+    let all = results(&options(&[], "minrtt", 1), &engine).expect("the input is right");
+    assert!(all.iter().all(|r| r.metrics.aggregation_benefit.is_none()), "{:?}", all[0].metrics);
 }
 
 #[test]

@@ -1,34 +1,34 @@
 //! The answer to whether several paths are worse than one anywhere in a sweep, in sentences for the terminal and the
 //! page.
 //!
-//! A case is a scheduler at a point of a scenario. Its goodput is compared, seed by seed, with plain TCP on the best
-//! path at that point. A loss counts if it exceeds [`HEADERS`], the fraction of a frame that Multipath TCP's options
-//! take. The 95 % interval of the difference decides the case: *worse* if all of the interval is a loss that counts,
-//! *not worse* if none of it is, else *undecided*. With a single seed there is no interval, and the case is undecided.
-//! Failed runs have no goodput and enter no case.
-//!
+//! A case is a scheduler at a point of a scenario. The value that ranks schedulers there ([`Judged`]) is compared, seed by
+//! seed, with plain TCP on the best path at that point. A loss counts if it exceeds [`HEADERS`], the fraction of a frame
+//! that Multipath TCP's options take. The 95 % interval of the difference decides the case: *worse* if all of the
+//! interval is a loss that counts, *not worse* if none of it is, else *undecided*. If the scheduler or plain TCP
+//! finishes, or delivers what is offered, with more seeds, that decides. With a single seed the case is undecided. If
+//! no byte arrived with either, the case says *nothing*. Failed runs have no value and enter no case.
 //!
 //! | sentence | said if | banner |
 //! |---|---|---|
 //! | "N of M runs are finished" | runs are missing | red, of its own |
 //! | "Failed runs", "Stalled runs" | there are such runs, other than plain TCP that stalls on a dead path | red, of its own |
-//! | "Nothing can be compared" | there is no case, though the plan has schedulers and plain TCP | plain |
+//! | "Nothing can be compared" | there is no case, though the plan has schedulers and plain TCP, or nothing arrived in any | plain |
 //! | "worse ... at W of N points" | W > 0 cases are worse | red |
 //! | "nowhere worse" | no run is missing or failed, and every case is not worse | green |
-//! | "not worse ... wherever that was measured" | as before, but runs are missing or failed | plain |
-//! | "One seed cannot tell" | no case has an interval | plain |
+//! | "not worse ... wherever that was measured" | as before, but runs are missing or failed, or nothing arrived in some case | plain |
+//! | "One seed cannot tell" | no case has two seeds | plain |
 //! | "undecided ... at U of N points" | no case is worse, and U > 0 are undecided | plain |
 //! | "The mean goodput is lower ... lowest" | some mean is lower by a loss that counts; the case with the largest loss is named | |
-//! | "No mean goodput is lower" | none is, and some case is undecided | |
+//! | "The mean completion time is longer", "The mean delay ... is longer" | the same, if that ranks some case | |
+//! | "No mean ..." | no mean of that kind is, and some case is undecided | |
+//! | "Plain TCP finishes ... with more seeds" | so it does in some case that completion time or delay ranks | |
+//! | "Nothing arrived at N of M points" | no byte arrived there, with the scheduler or with plain TCP | |
 
+use crate::case::{Case, HEADERS, Outcome};
 use crate::plan::What;
 use crate::results::Results;
 use crate::runs::Sweep;
-use pathweave_report::{Difference, short};
-
-/// Fraction of the goodput that Multipath TCP's options take: a mapping and a DATA_ACK have 24 of the 1448 bytes in a
-/// frame. A smaller loss does not count as worse.
-pub const HEADERS: f64 = 24.0 / 1448.0;
+use pathweave_report::{Judged, short};
 
 /// The colour of a banner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,70 +54,6 @@ pub struct Answer {
     pub more: Vec<String>,
 }
 
-/// The decision on a case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    Worse,
-    NotWorse,
-    Undecided,
-}
-
-/// A scheduler at a point, with the best plain TCP there.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Case {
-    scenario: usize,
-    point: usize,
-    variant: usize,
-    /// Mean goodput of plain TCP over the seeds that both have.
-    tcp: f64,
-    difference: Difference,
-}
-
-impl Case {
-    /// Compares the runs of a case. `None` if no seed has a run of both without a failure.
-    pub(crate) fn of(
-        sweep: &Sweep,
-        results: &Results,
-        (scenario, point, variant): (usize, usize, usize),
-    ) -> Option<Self> {
-        let goodput = |v: usize| Some((results.estimate(scenario, point, v, "goodput_mbps")?.mean, v));
-        let (_, best) = sweep.plain_tcp().filter_map(goodput).max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let reference = results.by_seed(scenario, point, best, "goodput_mbps");
-        let with_seed = |seed: u64| reference.iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
-        let own = results.by_seed(scenario, point, variant, "goodput_mbps");
-        let pairs: Vec<(f64, f64)> = own.into_iter().filter_map(|(seed, x)| Some((x, with_seed(seed)?))).collect();
-        let tcp = pairs.iter().map(|(_, y)| y).sum::<f64>() / pairs.len() as f64;
-        Some(Case { scenario, point, variant, tcp, difference: Difference::of(&pairs)? })
-    }
-
-    /// The difference below which a loss counts.
-    fn limit(&self) -> f64 {
-        -HEADERS * self.tcp
-    }
-
-    fn outcome(&self) -> Outcome {
-        match self.difference.bounds() {
-            Some((_, high)) if high < self.limit() => Outcome::Worse,
-            Some((low, _)) if low >= self.limit() => Outcome::NotWorse,
-            _ => Outcome::Undecided,
-        }
-    }
-
-    fn mean_is_lower(&self) -> bool {
-        self.difference.mean() < self.limit()
-    }
-
-    /// Whether a map marks the case: it is worse, or there is no interval and its mean is lower.
-    pub(crate) fn is_marked(&self) -> bool {
-        self.outcome() == Outcome::Worse || (self.difference.bounds().is_none() && self.mean_is_lower())
-    }
-
-    /// The mean difference as a fraction of plain TCP's goodput.
-    fn part(&self) -> f64 {
-        self.difference.mean() / self.tcp.max(f64::MIN_POSITIVE)
-    }
-}
-
 /// The variants that are not plain TCP.
 pub(crate) fn multipath(sweep: &Sweep) -> impl Iterator<Item = usize> + '_ {
     (0..sweep.variants.len()).filter(|v| matches!(sweep.variants[*v].run, What::Scheduler(_)))
@@ -129,21 +65,25 @@ impl Answer {
         if multipath(sweep).next().is_none() || sweep.plain_tcp().next().is_none() {
             return None;
         }
-        let missing = missing(results);
         let planned = sweep.cells.iter().filter(|c| matches!(sweep.variants[c.variant].run, What::Scheduler(_)));
         let places = planned.map(|c| (c.scenario, c.point, c.variant));
         let cases: Vec<Case> = places.filter_map(|place| Case::of(sweep, results, place)).collect();
+        let missing = missing(results, &cases);
         let counts = Counts { cases: &cases, several: multipath(sweep).count() > 1 };
         let (worse, undecided) = (counts.of(Outcome::Worse), counts.of(Outcome::Undecided));
-        let has_interval = cases.iter().any(|c| c.difference.bounds().is_some());
+        let nothing = counts.of(Outcome::Nothing);
+        let has_seeds = cases.iter().any(Case::has_seeds);
         let (tone, headline) = match () {
             () if cases.is_empty() => {
                 (Tone::Open, "Nothing can be compared: no scheduler has a run beside one of plain TCP.".into())
             }
+            () if nothing == cases.len() => {
+                (Tone::Open, "Nothing can be compared: no data arrived, with several paths or with plain TCP.".into())
+            }
             () if worse > 0 => {
                 (Tone::Bad, format!("Several paths are worse than plain TCP on the best path {}.", counts.at(worse)))
             }
-            () if !has_interval => (
+            () if !has_seeds => (
                 Tone::Open,
                 "One seed cannot tell whether several paths are worse than plain TCP on the best path.".into(),
             ),
@@ -154,7 +94,7 @@ impl Answer {
                     counts.at(undecided)
                 ),
             ),
-            () if missing.is_empty() => {
+            () if missing.is_empty() && nothing == 0 => {
                 (Tone::Good, "Several paths are nowhere worse than plain TCP on the best path.".into())
             }
             () => (
@@ -162,7 +102,7 @@ impl Answer {
                 "Several paths are not worse than plain TCP on the best path wherever that was measured.".into(),
             ),
         };
-        let more = if cases.is_empty() { Vec::new() } else { counts.evidence(sweep, has_interval) };
+        let more = if cases.is_empty() { Vec::new() } else { counts.evidence(sweep, has_seeds) };
         Some(Answer { missing, tone, headline, more })
     }
 
@@ -174,7 +114,7 @@ impl Answer {
 }
 
 /// Sentences about missing and failed runs.
-fn missing(results: &Results) -> Vec<String> {
+fn missing(results: &Results, cases: &[Case]) -> Vec<String> {
     let mut sentences = Vec::new();
     if results.runs < results.planned {
         let mut text = format!("{} of {} runs are finished", results.runs, results.planned);
@@ -188,7 +128,13 @@ fn missing(results: &Results) -> Vec<String> {
         sentences.push(format!("Failed runs, which count nowhere: {}.", list(&results.failed)));
     }
     if !results.stalled.is_empty() {
-        sentences.push(format!("Stalled runs, which count with what they delivered: {}.", list(&results.stalled)));
+        let by_goodput = |c: &Case| c.judged == Judged::Goodput;
+        let how = match (cases.iter().all(by_goodput), cases.iter().any(by_goodput)) {
+            (true, _) => "with what they delivered",
+            (false, true) => "with what they delivered if goodput decides, else as not finished",
+            (false, false) => "as not finished",
+        };
+        sentences.push(format!("Stalled runs, which count {how}: {}.", list(&results.stalled)));
     }
     sentences
 }
@@ -214,30 +160,53 @@ impl Counts<'_> {
         }
     }
 
-    fn evidence(&self, sweep: &Sweep, has_interval: bool) -> Vec<String> {
-        let mut sentences = Vec::new();
-        let undecided = self.of(Outcome::Undecided);
+    /// Where means are lower, or that none is although something is undecided.
+    fn worst_mean(&self, sweep: &Sweep, measure: Judged) -> Option<String> {
+        let Words { mean, worst, sign, .. } = Words::of(measure);
         let percent = HEADERS * 100.0;
-        if has_interval {
+        let lower: Vec<&Case> = self.cases.iter().filter(|c| c.judged == measure && c.mean_is_lower()).collect();
+        let Some(case) = lower.iter().min_by(|a, b| a.part().total_cmp(&b.part())) else {
+            let undecided = self.of(Outcome::Undecided) > 0;
+            return undecided.then(|| format!("No {mean} by more than {percent:.1} %."));
+        };
+        Some(format!(
+            "The {mean} by more than {percent:.1} % {}, {worst} with {}: {} against {} {} ({:.0} % {sign}).",
+            self.at(lower.len()),
+            place(sweep, case),
+            short(case.own()),
+            short(case.tcp),
+            measure.unit(),
+            -100.0 * case.part()
+        ))
+    }
+
+    fn evidence(&self, sweep: &Sweep, has_seeds: bool) -> Vec<String> {
+        let mut sentences = Vec::new();
+        let percent = HEADERS * 100.0;
+        let measures = [Judged::Goodput, Judged::Completion, Judged::Delay];
+        let measures = measures.into_iter().filter(|m| self.cases.iter().any(|c| c.judged == *m));
+        if has_seeds {
+            let words: Vec<&str> = measures.clone().map(|m| Words::of(m).loss).collect();
             sentences.push(format!(
-                "Less goodput counts from {percent:.1} % on, which headers take; the 95 % interval of the difference decides: {} worse, {} not worse, {undecided} undecided.",
+                "{} counts from {percent:.1} % on, which headers take; the 95 % interval of the difference decides: {} worse, {} not worse, {} undecided.",
+                words.join(" or "),
                 self.of(Outcome::Worse),
                 self.of(Outcome::NotWorse),
+                self.of(Outcome::Undecided),
             ));
         }
-        let lower: Vec<&Case> = self.cases.iter().filter(|c| c.mean_is_lower()).collect();
-        let lowest = lower.iter().min_by(|a, b| a.part().total_cmp(&b.part()));
-        match lowest {
-            Some(case) => sentences.push(format!(
-                "The mean goodput is lower by more than {percent:.1} % {}, lowest with {}: {} against {} Mbit/s ({:.0} % less).",
-                self.at(lower.len()),
-                place(sweep, case),
-                short(case.tcp + case.difference.mean()),
-                short(case.tcp),
-                -100.0 * case.part()
-            )),
-            None if undecided > 0 => sentences.push(format!("No mean goodput is lower by more than {percent:.1} %.")),
-            None => {}
+        sentences.extend(measures.filter_map(|measure| self.worst_mean(sweep, measure)));
+        let lost = || self.cases.iter().filter(|c| c.is_lost());
+        if let Some(first) = lost().next() {
+            sentences.push(format!(
+                "Plain TCP finishes, or delivers what is offered, with more seeds {}, one of them {}.",
+                self.at(lost().count()),
+                place(sweep, first)
+            ));
+        }
+        if self.of(Outcome::Nothing) > 0 {
+            let place = self.at(self.of(Outcome::Nothing));
+            sentences.push(format!("Nothing arrived {place}, with several paths or with plain TCP."));
         }
         if self.several && self.of(Outcome::Worse) > 0 {
             let count = |v: usize| self.cases.iter().filter(move |c| c.variant == v);
@@ -250,6 +219,36 @@ impl Counts<'_> {
             sentences.push(format!("Worse: {}.", words.collect::<Vec<_>>().join(", ")));
         }
         sentences
+    }
+}
+
+/// How a loss is said.
+struct Words {
+    loss: &'static str,
+    mean: &'static str,
+    worst: &'static str,
+    sign: &'static str,
+}
+
+impl Words {
+    fn of(measure: Judged) -> Self {
+        match measure {
+            Judged::Goodput => {
+                Words { loss: "Less goodput", mean: "mean goodput is lower", worst: "lowest", sign: "less" }
+            }
+            Judged::Completion => Words {
+                loss: "A longer completion time",
+                mean: "mean completion time is longer",
+                worst: "longest",
+                sign: "more",
+            },
+            Judged::Delay => Words {
+                loss: "A longer delay",
+                mean: "mean delay (99th percentile) is longer",
+                worst: "longest",
+                sign: "more",
+            },
+        }
     }
 }
 

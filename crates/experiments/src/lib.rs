@@ -51,6 +51,7 @@ pub mod ablation;
 pub mod answer;
 pub mod arena;
 pub mod calibration;
+mod case;
 pub mod claim;
 pub mod page;
 pub mod plan;

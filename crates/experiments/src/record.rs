@@ -54,7 +54,7 @@ pub struct Record {
     pub reason: Option<String>,
     /// Hash of everything that a capture of all links would show.
     pub digest: String,
-    /// The metrics of the run.
+    /// The metrics of the run; a failed run has none.
     pub metrics: BTreeMap<String, f64>,
 }
 
@@ -74,7 +74,7 @@ impl Record {
             status: result.status,
             reason: result.reason.clone(),
             digest: result.digest.clone(),
-            metrics: metric::all(result, data),
+            metrics: if result.status == Status::Failed { BTreeMap::new() } else { metric::all(result, data) },
         }
     }
 

@@ -5,11 +5,31 @@ use crate::record::Record;
 use crate::runs::Sweep;
 use pathweave_lab::benefit::aggregation_benefit;
 use pathweave_lab::results::Status;
-use pathweave_report::Estimate;
+use pathweave_report::{Estimate, Judged, RunEnd};
 use std::collections::BTreeMap;
 
-/// The metrics of one cell's runs, by seed.
-type Seeds = BTreeMap<u64, BTreeMap<String, f64>>;
+/// One cell's runs, by seed.
+type Seeds = BTreeMap<u64, Measured>;
+
+/// What a run measured.
+#[derive(Clone, Debug)]
+struct Measured {
+    status: Status,
+    metrics: BTreeMap<String, f64>,
+}
+
+impl Measured {
+    fn end(&self) -> RunEnd {
+        let metric = |name: &str| self.metrics.get(name).copied();
+        RunEnd {
+            status: self.status,
+            goodput_mbps: metric("goodput_mbps").unwrap_or(0.0),
+            completion_s: metric("completion_s"),
+            delay_p99_ms: metric("message_delay_p99_ms"),
+            undelivered_part: metric("undelivered_part"),
+        }
+    }
+}
 
 /// The measured values of a sweep's runs. Failed runs have no values.
 #[derive(Clone, Debug)]
@@ -73,7 +93,8 @@ impl Results {
             }
             if record.status != Status::Failed {
                 let key = (cell.scenario, cell.point, cell.variant);
-                results.cells.entry(key).or_default().insert(seed, record.metrics.clone());
+                let measured = Measured { status: record.status, metrics: record.metrics.clone() };
+                results.cells.entry(key).or_default().insert(seed, measured);
             }
         }
         results.fill_benefits(sweep);
@@ -101,7 +122,8 @@ impl Results {
                     |path: &usize| self.value(cell.scenario, cell.point, *baselines.get(path)?, "goodput_mbps", seed);
                 let Some(singles) = used.iter().map(single).collect::<Option<Vec<f64>>>() else { continue };
                 let key = (cell.scenario, cell.point, cell.variant);
-                let Some(metrics) = self.cells.get_mut(&key).and_then(|seeds| seeds.get_mut(&seed)) else { continue };
+                let Some(run) = self.cells.get_mut(&key).and_then(|seeds| seeds.get_mut(&seed)) else { continue };
+                let metrics = &mut run.metrics;
                 let goodput = metrics.get("goodput_mbps").copied().unwrap_or(0.0);
                 if let Some(benefit) = aggregation_benefit(goodput, &singles) {
                     metrics.insert("aggregation_benefit".to_owned(), benefit);
@@ -115,7 +137,7 @@ impl Results {
     pub fn over_bound(&self, sweep: &Sweep, tolerance: f64) -> Vec<String> {
         let mut over = Vec::new();
         for ((scenario, point, variant), seeds) in &self.cells {
-            for (seed, metrics) in seeds {
+            for (seed, Measured { metrics, .. }) in seeds {
                 let (Some(goodput), Some(bound)) = (metrics.get("goodput_mbps"), metrics.get("bound_mbps")) else {
                     continue;
                 };
@@ -134,13 +156,48 @@ impl Results {
     }
 
     fn value(&self, scenario: usize, point: usize, variant: usize, metric: &str, seed: u64) -> Option<f64> {
-        self.cells.get(&(scenario, point, variant))?.get(&seed)?.get(metric).copied()
+        self.cells.get(&(scenario, point, variant))?.get(&seed)?.metrics.get(metric).copied()
     }
 
     /// A metric's values by seed; empty if there are none.
     pub fn by_seed(&self, scenario: usize, point: usize, variant: usize, metric: &str) -> Vec<(u64, f64)> {
         let seeds = self.cells.get(&(scenario, point, variant)).into_iter().flatten();
-        seeds.filter_map(|(seed, metrics)| Some((*seed, *metrics.get(metric)?))).collect()
+        seeds.filter_map(|(seed, run)| Some((*seed, *run.metrics.get(metric)?))).collect()
+    }
+
+    /// What ranks the variants at a point: what would rank them in a comparison of the point's runs.
+    pub fn judged(&self, scenario: usize, point: usize) -> Judged {
+        let here = self.cells.range((scenario, point, 0)..(scenario, point + 1, 0));
+        Judged::of_ends(here.flat_map(|(_, seeds)| seeds.values().map(Measured::end)))
+    }
+
+    /// What ranks the runs of a variant, by seed; a run has no value if it does not finish, or does not deliver what is offered.
+    pub fn ranked_by_seed(&self, (scenario, point, variant): (usize, usize, usize)) -> Vec<(u64, Option<f64>)> {
+        let judged = self.judged(scenario, point);
+        let seeds = self.cells.get(&(scenario, point, variant)).into_iter().flatten();
+        seeds.map(|(seed, run)| (*seed, judged.value_of(run.end()))).collect()
+    }
+
+    /// The best of some variants at a point, and the mean of its values: more of its runs have a value, or as many and the mean is better.
+    pub fn best(
+        &self,
+        scenario: usize,
+        point: usize,
+        among: impl Iterator<Item = usize>,
+    ) -> Option<(usize, Option<f64>)> {
+        let less_is_better = self.judged(scenario, point).less_is_better();
+        let rank = |variant: usize| {
+            let runs = self.ranked_by_seed((scenario, point, variant));
+            let values: Vec<f64> = runs.iter().filter_map(|(_, value)| *value).collect();
+            let mean = Estimate::of(&values).map(|estimate| estimate.mean);
+            let finished = values.len() as f64 / runs.len() as f64;
+            let good = mean.map_or(f64::NEG_INFINITY, |mean| if less_is_better { -mean } else { mean });
+            (!runs.is_empty()).then_some((variant, mean, finished, good))
+        };
+        let better = |a: &(usize, Option<f64>, f64, f64), b: &(usize, Option<f64>, f64, f64)| {
+            a.2.total_cmp(&b.2).then(a.3.total_cmp(&b.3))
+        };
+        among.filter_map(rank).max_by(better).map(|(variant, mean, ..)| (variant, mean))
     }
 
     /// A metric's summary over the seeds.

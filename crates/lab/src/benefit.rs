@@ -1,6 +1,6 @@
 //! The aggregation benefit: the gain of several paths over one.
 
-use crate::results::RunResult;
+use crate::results::{RunResult, Status};
 use std::collections::BTreeMap;
 
 /// The modified aggregation benefit, CP (Oh & Lee, Computer Networks 2015) eq. 9.
@@ -37,6 +37,11 @@ pub fn aggregation_benefit(goodput: f64, singles: &[f64]) -> Option<f64> {
     (rest > 0.0).then(|| gain / rest)
 }
 
+/// The aggregation benefit of a run from the goodput of plain TCP on each path. A failed run has none.
+pub fn benefit_of(run: &RunResult, singles: &[f64]) -> Option<f64> {
+    (run.status != Status::Failed).then(|| aggregation_benefit(run.metrics.goodput_mbps, singles))?
+}
+
 /// The path of a plain TCP run from the name in [`RunResult::scheduler`]: `tcp-path1` is path 1.
 pub fn plain_tcp_path(scheduler: &str) -> Option<usize> {
     scheduler.strip_prefix("tcp-path")?.parse().ok()
@@ -51,7 +56,7 @@ pub fn fill_aggregation_benefit(results: &mut [RunResult]) {
     }
     for r in results {
         let singles = singles.get(&(r.scenario.clone(), r.seed)).map_or(&[][..], Vec::as_slice);
-        r.metrics.aggregation_benefit = aggregation_benefit(r.metrics.goodput_mbps, singles);
+        r.metrics.aggregation_benefit = benefit_of(r, singles);
     }
 }
 

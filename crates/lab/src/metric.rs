@@ -101,6 +101,8 @@ pub const METRICS: &[Metric] = &[
         "message_delay_ms.p95", |m| m.message_delay_ms.map(|d| d.p95)),
     plain("message_delay_p99_ms", "ms", "delay of messages or of a page's objects: 99th percentile",
         "message_delay_ms.p99", |m| m.message_delay_ms.map(|d| d.p99)),
+    derived("undelivered_part", "", "messages, or objects of pages, that were due and did not arrive, as a part of all",
+        |run, _| run.metrics.undelivered_part()),
     plain("arrival_interval_ms", "ms", "time between two deliveries of in-order data: mean (CP §4.2)",
         "arrival_interval_ms.mean", |m| Some(m.arrival_interval_ms.mean)),
     plain("retransmitted_segments", "segments", "sent again on the same subflow",
@@ -150,7 +152,7 @@ pub const METRICS: &[Metric] = &[
 pub const LONGEST_GAP: Metric = plain(
     "longest_gap_ms",
     "ms",
-    "longest time between two deliveries to the application; summed up only where there are messages or pages",
+    "longest time without a delivery while the application waited for data; summed up only where there are messages or pages",
     "arrival_interval_ms.max",
     |m| m.message_delay_ms.map(|_| m.arrival_interval_ms.max),
 );

@@ -1,12 +1,12 @@
 //! The result of a run, one line of JSON.
 
 use crate::scenario::HostModel;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of the result's fields. It changes when a field changes its meaning or is removed. `docs/results-format.md`
 /// says what each version changed.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// Why a run has no data of which every measured connection starts after its end.
 pub const STARTS_AFTER_THE_END: &str = "the measured connections start after the run's end";
@@ -43,7 +43,8 @@ pub struct RunResult {
     /// Warnings about the scheduler, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// The metrics.
+    /// The metrics. Those of a failed run are no measurements: its JSON has `null` ([`RunResult::to_json`]).
+    #[serde(deserialize_with = "or_nothing")]
     pub metrics: Metrics,
     /// Results of every connection of the scenario, measured or not.
     #[serde(default)]
@@ -57,7 +58,26 @@ pub struct RunResult {
     pub manifest: Manifest,
 }
 
+/// Reads `null` as nothing measured.
+fn or_nothing<'de, D: Deserializer<'de>>(reader: D) -> Result<Metrics, D::Error> {
+    Ok(Option::<Metrics>::deserialize(reader)?.unwrap_or_default())
+}
+
 impl RunResult {
+    /// The run as a line of JSON, without the line's end.
+    ///
+    /// # Errors
+    /// Never: numbers and text have a JSON form.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        let line = serde_json::to_string(self)?;
+        if self.status != Status::Failed {
+            return Ok(line);
+        }
+        // A quotation mark within a text has a backslash before it, so this is the key itself.
+        let metrics = format!("\"metrics\":{}", serde_json::to_string(&self.metrics)?);
+        Ok(line.replacen(&metrics, "\"metrics\":null", 1))
+    }
+
     /// Whether this is plain TCP on a path that is a backup.
     pub fn is_on_backup(&self) -> bool {
         self.plain_tcp.and_then(|path| self.paths.get(path)).is_some_and(|path| path.backup)
@@ -114,7 +134,8 @@ pub struct Metrics {
     /// Data waiting out of order at the receiver, as the maximum of every 10 ms.
     pub out_of_order_bytes: OutOfOrder,
     /// Times between two deliveries of in-order data to the application, ms (CP §4.2). Data that becomes in order at
-    /// the same time is one delivery, so data that waits for a slow path makes these times long.
+    /// the same time is one delivery, so data that waits for a slow path makes these times long. The maximum is the
+    /// longest time without a delivery in which the application waited for data, from the start up to the end.
     #[serde(default)]
     pub arrival_interval_ms: Intervals,
     /// Segments sent and not acknowledged on all subflows together, the mean over the measured time (REMS §6).
@@ -137,6 +158,16 @@ pub struct Metrics {
     /// did not arrive. `None` if a measured connection has a workload that sends as fast as the network allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undelivered_messages: Option<u64>,
+}
+
+impl Metrics {
+    /// The part of the messages, or objects of pages, that were due and did not arrive, 0 to 1. `None` if there were none, or if a
+    /// measured connection sends as fast as the network lets it.
+    pub fn undelivered_part(&self) -> Option<f64> {
+        let undelivered = self.undelivered_messages?;
+        let offered = self.message_delay_ms.map_or(0, |delays| delays.count) + undelivered;
+        (offered > 0).then(|| undelivered as f64 / offered as f64)
+    }
 }
 
 /// Times between events.
@@ -361,5 +392,30 @@ impl Manifest {
             Some(commit) => format!("{} ({commit})", self.version),
             None => self.version.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_runs_numbers_are_null_and_are_read_as_nothing() {
+        let run = |status: Status| {
+            let metrics = Metrics { goodput_mbps: 7.5, ..Metrics::default() };
+            RunResult { status, reason: Some("\"metrics\":{".into()), metrics, ..RunResult::default() }
+        };
+        let value = |run: &RunResult| -> serde_json::Value {
+            serde_json::from_str(&run.to_json().expect("JSON")).expect("it is JSON")
+        };
+        assert_eq!(value(&run(Status::Stalled))["metrics"]["goodput_mbps"], 7.5);
+        let failed = run(Status::Failed);
+        assert_eq!(value(&failed)["metrics"], serde_json::Value::Null);
+        assert_eq!(value(&failed)["reason"], "\"metrics\":{");
+        let read: RunResult = serde_json::from_str(&failed.to_json().expect("JSON")).expect("it is a result");
+        assert_eq!((read.status, read.metrics), (Status::Failed, Metrics::default()));
+        // A line of version 3 has numbers.
+        let old = serde_json::to_string(&failed).expect("JSON");
+        assert!(serde_json::from_str::<RunResult>(&old).is_ok());
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::comparison::{Absent, Comparison, Summary};
 use crate::metric::METRICS;
+use crate::verdict::reason;
 use pathweave_lab::scenario::HostModel;
 use std::fmt::Write;
 
@@ -39,7 +40,7 @@ fn line(out: &mut String, comparison: &Comparison, s: &Summary, name: &str, same
         s.runs.to_string(),
         s.stalled.to_string(),
         s.failed.to_string(),
-        s.failure.clone().unwrap_or_default(),
+        failure(s.failure.as_deref()),
         comparison.judged.column().to_owned(),
         number(Some(s.goodput_mbps.mean)),
         number(s.goodput_mbps.margin()),
@@ -67,10 +68,15 @@ fn without_numbers(out: &mut String, comparison: &Comparison, absent: &Absent) {
         absent.failed.to_string(),
         "0".to_owned(),
         absent.failed.to_string(),
-        absent.failure.clone().unwrap_or_default(),
+        failure(absent.failure.as_deref()),
     ];
     let empty = HEAD.split(',').count() - known.len() + METRICS.len();
     write_line(out, known.into_iter().chain(std::iter::repeat_n(String::new(), empty)));
+}
+
+/// The reason of a failure in one line, so that a row is a line; empty without a failure.
+fn failure(text: Option<&str>) -> String {
+    text.map_or_else(String::new, |_| reason(text))
 }
 
 fn write_line(out: &mut String, fields: impl Iterator<Item = String>) {
@@ -89,7 +95,24 @@ fn host_name(host: HostModel) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_lab::results::RunResult;
+    use pathweave_lab::results::{RunResult, Status};
+
+    #[test]
+    fn a_failure_of_several_lines_is_one_line_of_the_file() {
+        let run = |scheduler: &str, seed: u64, reason: Option<&str>| RunResult {
+            scenario: "s".into(),
+            scheduler: scheduler.into(),
+            seed,
+            status: if reason.is_some() { Status::Failed } else { Status::Completed },
+            reason: reason.map(str::to_owned),
+            ..RunResult::default()
+        };
+        let traceback = "the scheduler x failed: Traceback (most recent call last):\n  File \"a.py\", line 3, in decide\n    x\nNameError: no x\n";
+        let runs = [run("some", 1, None), run("some", 2, Some(traceback)), run("all", 1, Some(traceback))];
+        let text = csv(&Comparison::all(&runs, &[], None));
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(text.lines().skip(1).all(|line| line.contains(",NameError: no x,")), "{text}");
+    }
 
     #[test]
     fn every_scheduler_has_a_line_with_as_many_fields_as_the_heading() {

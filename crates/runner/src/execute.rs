@@ -4,7 +4,7 @@ use crate::failure::{Failure, caught};
 use crate::made_by::COMMIT;
 use crate::plan::RunPlan;
 use pathweave_algorithms::Registry;
-use pathweave_lab::benefit::aggregation_benefit;
+use pathweave_lab::benefit::benefit_of;
 use pathweave_lab::results::{Manifest, RunResult, SCHEMA_VERSION, Status};
 use pathweave_lab::run_watched;
 use pathweave_lab::scenario::{Document, Files, Scenario, Variant};
@@ -133,15 +133,16 @@ impl Lines<'_> {
     /// Completes a result and writes its line.
     fn write(&mut self, i: usize) {
         let baselines = self.baselines_of[i].iter().filter_map(|b| self.results[*b].as_ref());
-        let singles: Vec<f64> = baselines.filter(|r| !r.is_on_backup()).map(|r| r.metrics.goodput_mbps).collect();
+        let goodput = |r: &RunResult| (r.status != Status::Failed).then_some(r.metrics.goodput_mbps);
+        // Without the goodput of one path there is no benefit.
+        let singles: Option<Vec<f64>> = baselines.filter(|r| !r.is_on_backup()).map(goodput).collect();
         let Some(result) = &mut self.results[i] else { return };
-        result.metrics.aggregation_benefit = aggregation_benefit(result.metrics.goodput_mbps, &singles);
+        result.metrics.aggregation_benefit = benefit_of(result, &singles.unwrap_or_default());
         result.manifest.commit = COMMIT.map(str::to_owned);
         let (Some(out), None) = (&mut self.out, &self.error) else { return };
-        let line = serde_json::to_vec(result).map_err(io::Error::from);
-        let written = line.and_then(|mut line| {
-            line.push(b'\n');
-            out.write_all(&line)?;
+        let line = result.to_json().map_err(io::Error::from);
+        let written = line.and_then(|line| {
+            out.write_all((line + "\n").as_bytes())?;
             out.flush()
         });
         self.error = written.err();

@@ -84,7 +84,8 @@ pub(crate) struct PerfOptions {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = crate::key_value::key_value, conflicts_with = "kernel")]
     pub(crate) settings: Vec<(String, String)>,
 
-    /// Duration of the transfer in seconds [default: 10].
+    /// Duration of the transfer in seconds [default: 10]. What waits in the send buffer at its end (at most 16 MiB by default) is
+    /// delivered afterwards, and the result has the whole time. Ctrl-C stops at once and prints the figures so far.
     #[arg(long, value_name = "SECONDS", conflicts_with = "bytes", requires = "client")]
     pub(crate) time: Option<f64>,
 

@@ -12,7 +12,7 @@ use pathweave_runner::{Failure, Source, Traces, open};
 use pathweave_tun::emulate::{
     Carried, Ends, LATE, MOST_PATHS, Namespace, PathEnds, Report, Sample, Side, Started, forward,
 };
-use pathweave_units::{Duration, counted};
+use pathweave_units::{Duration, Instant, counted};
 use serde_json::json;
 use std::io;
 use std::process::{ExitCode, ExitStatus, Stdio};
@@ -28,7 +28,7 @@ const FEW_BYTES: u64 = 100_000;
 /// A direction with fewer bytes than 1/`ACKNOWLEDGED` of the other direction's carried only acknowledgements, at most
 /// 100 bytes for each full packet.
 const ACKNOWLEDGED: u64 = 10;
-/// Time that a command has to end after Ctrl-C.
+/// Time that a command has to end after Ctrl-C, and that the server's command has after the end of the client's.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Runs commands on the scenario's paths.
@@ -141,12 +141,26 @@ fn run(
     let mut command = client.start(&options.command, Stdio::inherit(), Stdio::inherit())?;
     let mut ended = Ok(None);
     let mut interrupted = None;
-    let report = forward(network, &ends, |now| {
-        ended = command.ended();
+    let mut ended_at = None;
+    let mut report = forward(network, &ends, |now| {
+        if ended_at.is_none() {
+            ended = command.ended();
+        }
         // Ctrl-C went to the command as well. It may have last words.
         let since = is_interrupted().then(|| *interrupted.get_or_insert(now));
-        matches!(ended, Ok(None)) && since.is_none_or(|since| now.since(since) < LAST_WORDS)
+        if since.is_some_and(|since| now.since(since) >= LAST_WORDS) {
+            return false;
+        }
+        if matches!(ended, Ok(None)) {
+            return true;
+        }
+        // The last acknowledgement may still be on its way to the server, which has a result to print.
+        let goes_on = service.as_mut().is_some_and(|service| matches!(service.ended(), Ok(None)));
+        goes_on && now.since(*ended_at.get_or_insert(now)) < LAST_WORDS
     })?;
+    if let Some(ended_at) = ended_at {
+        report.elapsed = ended_at.since(Instant::ZERO);
+    }
     Ok((ended?, report))
 }
 

@@ -4,6 +4,7 @@ use super::args::PerfOptions;
 use super::perf_json;
 use super::settings::{Settings, settings};
 use crate::output;
+use crate::terminal::{INTERRUPTED, is_interrupted, listen_and_answer};
 use pathweave_algorithms::Registry;
 use pathweave_runner::Failure;
 use pathweave_tun::perf::{Amount, Interval, Measurement, Request, Totals, engine, kernel, rate};
@@ -144,15 +145,25 @@ fn client(
             let _ = io::stdout().flush();
         }
     };
+    listen_and_answer("");
     let result = match engine_options {
-        Some(engine_options) => engine::client(engine_options, remote, request, echo, &mut on_interval),
-        None => kernel::client(kernel_options, remote, request, echo, &mut on_interval),
+        Some(engine_options) => {
+            engine::client(engine_options, remote, request, echo, &mut on_interval, &is_interrupted)
+        }
+        None => kernel::client(kernel_options, remote, request, echo, &mut on_interval, &is_interrupted),
+    };
+    let interrupted = || {
+        eprintln!("interrupted: the server's figures are missing");
+        Ok(ExitCode::from(INTERRUPTED))
     };
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => {
             if options.json {
                 println!("{}", perf_json::nothing(options, &request, &error.to_string()));
+            }
+            if is_interrupted() {
+                return interrupted();
             }
             return Err(failed(error));
         }
@@ -162,6 +173,9 @@ fn client(
         println!("{}", perf_json::json(options, &request, &outcome, error.as_deref()));
     } else {
         print!("{}", summary(&request, &outcome));
+    }
+    if outcome.server.is_none() && is_interrupted() {
+        return interrupted();
     }
     match (error, outcome.trouble) {
         (Some(error), _) => return Err(Failure::Output(error)),

@@ -1,6 +1,6 @@
 //! `pathweave perf --json`: a document in the format of iperf3, for programs that read iperf3's output. Its streams are
-//! the engine's subflows. The kernel reports no subflows, so with `--kernel` the connection is the only stream, and no
-//! retransmissions are counted.
+//! the subflows. The kernel tells only an administrator which subflows belong to a connection; with `--kernel`, others
+//! see the first one alone.
 //!
 //! The client knows how much each subflow sent or received on the client's side. From the server it gets only the sum
 //! over all subflows, and each stream gets a share of that sum in proportion. If a measurement is not complete, the

@@ -1,6 +1,9 @@
 //! Commands with real packets. A test that needs root is skipped without it, and says so.
 
 use super::{folder, pathweave, stderr, stdout};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 #[test]
 fn a_setting_without_a_meaning_for_real_packets_is_refused_with_the_reason() {
@@ -34,4 +37,41 @@ fn standard_output_of_emulate_is_that_of_the_clients_command_alone() {
     }
     assert_eq!(stdout(&output), "from the client\n", "{}", stderr(&output));
     assert!(stderr(&output).contains("from the server\n"));
+}
+
+/// A server of `perf` over the kernel, which serves one client on a port of its own.
+fn perf_server(port: &str) -> Child {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_pathweave"));
+    server.args(["perf", "--server", "--kernel", "--plain", "--clients", "1", "--port", port]);
+    let mut server = server.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut first = String::new();
+    let lines = server.stdout.as_mut().expect("it is piped");
+    BufReader::new(lines).read_line(&mut first).expect("it says that it waits");
+    server
+}
+
+#[test]
+fn a_signal_ends_perf_with_the_figures_so_far() {
+    for (signal, port, reverse) in [("INT", "52107", false), ("TERM", "52108", true)] {
+        let mut server = perf_server(port);
+        let mut client = Command::new(env!("CARGO_BIN_EXE_pathweave"));
+        client.args(["perf", "--client", "::1", "--kernel", "--plain", "--time", "60", "--json", "--port", port]);
+        client.args(reverse.then_some("--reverse")).stdout(Stdio::piped());
+        let client = client.spawn().expect("it starts");
+        std::thread::sleep(Duration::from_millis(1500));
+        let sent = Command::new("kill").args(["-s", signal, &client.id().to_string()]).status();
+        assert!(sent.expect("kill is there").success());
+        let output = client.wait_with_output().expect("it ends");
+        let _ = (server.kill(), server.wait());
+        assert_eq!(output.status.code(), Some(130), "{signal}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        assert_eq!(document["error"], "interrupted", "{signal}");
+        let sum = if reverse { "sum_received" } else { "sum_sent" };
+        assert!(document["end"][sum]["bytes"].as_u64() > Some(0), "{signal}: {document}");
+        // The kernel's figures of its socket.
+        assert!(document["start"]["tcp_mss_default"].as_u64() > Some(0), "{signal}: {document}");
+        if !reverse {
+            assert!(document["end"][sum]["retransmits"].is_u64(), "{signal}: {document}");
+        }
+    }
 }

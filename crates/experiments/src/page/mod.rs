@@ -3,7 +3,8 @@
 
 mod needed;
 
-use crate::answer::{Answer, Case, Tone, multipath};
+use crate::answer::{Answer, Tone, multipath};
+use crate::case::Case;
 use crate::claim::Judged;
 use crate::plot::forms::{Axes, Cell, map};
 use crate::plot::{self, Drawn, HEIGHT, WIDTH};
@@ -12,7 +13,7 @@ use crate::results::Results;
 use crate::runs::{self, Sweep};
 use core::fmt::Write as _;
 use pathweave_lab::metric;
-use pathweave_report::{figure_page, html, short};
+use pathweave_report::{self as report, figure_page, html, short};
 
 /// Most maps of one kind on a page.
 const MOST_MAPS: usize = 24;
@@ -75,10 +76,6 @@ fn banners(out: &mut String, sweep: &Sweep, results: &Results) {
         Tone::Bad => "worse",
     };
     banner(class, &answer.headline, &answer.more);
-}
-
-fn is_marked(sweep: &Sweep, results: &Results, scenario: usize, point: usize, variant: usize) -> bool {
-    Case::of(sweep, results, (scenario, point, variant)).is_some_and(|case| case.is_marked())
 }
 
 fn claims(out: &mut String, judged: &[Judged<'_>]) {
@@ -212,14 +209,29 @@ fn maps(out: &mut String, sweep: &Sweep, results: &Results) {
             winners.push((place.clone(), one(&|point| winner_cell(sweep, results, scenario, point))));
         }
     }
-    let edge = if plan.seeds > 1 { "significantly less" } else { "less, with the only seed," };
+    let edge = if plan.seeds > 1 { "significantly worse" } else { "worse, with the only seed," };
+    let places = || (0..plan.scenarios.len()).flat_map(|s| (0..plan.points.len()).map(move |point| (s, point)));
+    let by = |measure: report::Judged| places().any(|(scenario, point)| results.judged(scenario, point) == measure);
+    let delays = if by(report::Judged::Delay) {
+        " With a % sign: how much longer the delay (99th percentile) is than with plain TCP on the best path, where delay decides; \
+         short: less is delivered than is offered."
+    } else {
+        ""
+    };
     let note = format!(
-        "Aggregation benefit: 0 is plain TCP on the best path, 1 is all paths added up, -1 is nothing. A red edge: {edge} than plain \
-         TCP on the best path, by more than the 1.7&nbsp;% that headers take."
+        "Aggregation benefit: 0 is plain TCP on the best path, 1 is all paths added up, -1 is nothing.{delays} A red edge: {edge} than \
+         plain TCP on the best path, by more than the 1.7&nbsp;% that headers take."
     );
     card(out, "Where several paths are worse than one", &note, &benefit, None);
+    let measures = [
+        (report::Judged::Goodput, "the highest mean goodput"),
+        (report::Judged::Completion, "the shortest mean completion time"),
+        (report::Judged::Delay, "the shortest mean delay (99th percentile)"),
+    ];
+    let best: Vec<&str> = measures.into_iter().filter(|(m, _)| by(*m)).map(|(_, words)| words).collect();
     let note = format!(
-        "The scheduler with the highest mean goodput. A red edge: even that delivers {edge} than plain TCP on the best path."
+        "The scheduler with {}. A red edge: even that is {edge} than plain TCP on the best path.",
+        best.join(", or if that decides, ")
     );
     let key: Vec<(String, String)> =
         multipath(sweep).map(|v| (plot::class(v), sweep.variants[v].name.clone())).collect();
@@ -249,9 +261,21 @@ fn card(out: &mut String, title: &str, note: &str, maps: &[Titled], key: Option<
 }
 
 fn benefit_cell(sweep: &Sweep, results: &Results, scenario: usize, point: usize, variant: usize) -> Option<Cell> {
-    let benefit = results.estimate(scenario, point, variant, "aggregation_benefit")?.mean;
     let goodput = results.estimate(scenario, point, variant, "goodput_mbps")?.mean;
-    let class = match benefit {
+    let case = Case::of(sweep, results, (scenario, point, variant));
+    let (gain, text, what) = match case.filter(|case| case.judged == report::Judged::Delay) {
+        Some(case) if case.is_lost() => (-1.0, "short".to_owned(), "less is delivered than is offered".to_owned()),
+        Some(case) => {
+            let text = format!("{:+.0} %", -100.0 * case.part());
+            let what = format!("delay {} against {} ms", short(case.own()), short(case.tcp));
+            (case.part(), text, what)
+        }
+        None => {
+            let benefit = results.estimate(scenario, point, variant, "aggregation_benefit")?.mean;
+            (benefit, format!("{benefit:+.2}"), format!("benefit {benefit:+.2}"))
+        }
+    };
+    let class = match gain {
         b if b < -0.3 => "less3",
         b if b < -0.1 => "less2",
         b if b < -0.02 => "less1",
@@ -262,25 +286,21 @@ fn benefit_cell(sweep: &Sweep, results: &Results, scenario: usize, point: usize,
     };
     Some(Cell {
         class: class.into(),
-        text: format!("{benefit:+.2}"),
-        tip: format!(
-            "{}: benefit {benefit:+.2}, {} Mbit/s",
-            sweep.plan.shown(point, &|_| false).join(", "),
-            short(goodput)
-        ),
-        marked: is_marked(sweep, results, scenario, point, variant),
+        text,
+        tip: format!("{}: {what}, {} Mbit/s", sweep.plan.shown(point, &|_| false).join(", "), short(goodput)),
+        marked: case.is_some_and(|case| case.is_marked()),
     })
 }
 
 fn winner_cell(sweep: &Sweep, results: &Results, scenario: usize, point: usize) -> Option<Cell> {
-    let goodput = |v: usize| Some((results.estimate(scenario, point, v, "goodput_mbps")?.mean, v));
-    let (best, v) = multipath(sweep).filter_map(goodput).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let (v, best) = results.best(scenario, point, multipath(sweep))?;
     let name = &sweep.variants[v].name;
+    let value = best.map(|value| format!(", {} {}", short(value), results.judged(scenario, point).unit()));
     Some(Cell {
         class: format!("won f{}", v % plot::COLOURS),
         text: name.clone(),
-        tip: format!("{}: {name}, {} Mbit/s", sweep.plan.shown(point, &|_| false).join(", "), short(best)),
-        marked: is_marked(sweep, results, scenario, point, v),
+        tip: format!("{}: {name}{}", sweep.plan.shown(point, &|_| false).join(", "), value.unwrap_or_default()),
+        marked: Case::of(sweep, results, (scenario, point, v)).is_some_and(|case| case.is_marked()),
     })
 }
 

@@ -4,7 +4,7 @@ use crate::answer::multipath;
 use crate::results::Results;
 use crate::runs::Sweep;
 use core::fmt::Write as _;
-use pathweave_report::html;
+use pathweave_report::{Judged, html};
 
 /// The wanted benefits.
 const WANTED: [f64; 4] = [0.0, 0.25, 0.5, 0.9];
@@ -46,7 +46,9 @@ pub(super) fn card(sweep: &Sweep, results: &Results) -> String {
         for v in multipath(sweep) {
             for (_, points) in &mut groups {
                 points.sort_unstable();
+                // A stream that every variant carries has a delay, and no benefit that says anything.
                 let benefit = |(value, point): &(usize, usize)| {
+                    (results.judged(s, *point) != Judged::Delay).then_some(())?;
                     Some((*value, results.estimate(s, *point, v, "aggregation_benefit")?.mean))
                 };
                 let benefits: Vec<(usize, f64)> = points.iter().filter_map(benefit).collect();

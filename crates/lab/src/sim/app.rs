@@ -141,6 +141,13 @@ impl App {
             }
         }
     }
+    /// Since when the reader waits for something that has not arrived; `None` if everything that was due is there.
+    pub(super) fn waits_since(&self) -> Option<Instant> {
+        match self.workload {
+            Workload::Bulk | Workload::Transfer { .. } => self.finished.is_none().then_some(self.start),
+            Workload::Messages { .. } | Workload::Web { .. } => self.awaited.front().map(|(_, since)| *since),
+        }
+    }
     pub(super) fn sender(&self) -> &End {
         match self.direction {
             Direction::Upload => &self.client,
@@ -279,7 +286,7 @@ impl App {
             self.altered += self.contents.differing(self.received, &payload);
             self.received += u64::from(payload.len());
             if self.measured {
-                readings.delivered(now, u64::from(payload.len()));
+                readings.delivered(now, u64::from(payload.len()), self.waits_since());
             }
         }
         while let Some((_, since)) = self.awaited.pop_front_if(|(end, _)| *end <= self.received) {

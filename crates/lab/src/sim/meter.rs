@@ -199,6 +199,7 @@ impl Meter {
             let last = measured.iter().filter_map(|a| a.finished.map(|f| f.since(a.start))).max();
             metrics.completion_s = last.map(Duration::as_secs_f64);
         }
+        measured.iter().filter_map(|a| a.waits_since()).for_each(|since| self.readings.deliveries.wait(end, since));
         metrics.arrival_interval_ms = self.readings.deliveries.intervals_ms();
         metrics.message_delay_ms = delays(self.readings.messages);
         if !measured.is_empty() {

@@ -28,7 +28,7 @@ impl Readings {
             step,
             delivered_steps: Vec::new(),
             messages: Vec::new(),
-            deliveries: Deliveries::default(),
+            deliveries: Deliveries::new(measure_from),
         }
     }
 
@@ -40,10 +40,11 @@ impl Readings {
         steps[i] += bytes;
     }
 
-    /// Counts data that a measured connection's reader got.
-    pub(super) fn delivered(&mut self, now: Instant, bytes: u64) {
+    /// Counts data that a measured connection's reader got, and for which it had waited since a time.
+    pub(super) fn delivered(&mut self, now: Instant, bytes: u64, waited_since: Option<Instant>) {
         Self::add(&mut self.delivered_steps, now, self.step, bytes);
         if now >= self.measure_from {
+            waited_since.into_iter().for_each(|since| self.deliveries.wait(now, since));
             self.deliveries.add(now);
         }
     }
@@ -121,16 +122,30 @@ impl Looks {
 }
 
 /// The times at which in-order data was delivered.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Deliveries {
+    from: Instant,
     last: Option<Instant>,
-    /// Number of intervals, their sum and the longest one.
+    /// Number of intervals, and their sum.
     count: u64,
     sum: Duration,
+    /// Longest time without a delivery in which a reader waited for data.
     longest: Duration,
 }
 
 impl Deliveries {
+    fn new(from: Instant) -> Self {
+        Deliveries { from, last: None, count: 0, sum: Duration::ZERO, longest: Duration::ZERO }
+    }
+
+    /// Notes that a reader has waited from `since` until now.
+    pub(super) fn wait(&mut self, now: Instant, since: Instant) {
+        let from = self.last.unwrap_or(self.from).max(since);
+        if from < now {
+            self.longest = self.longest.max(now.since(from));
+        }
+    }
+
     fn add(&mut self, now: Instant) {
         let interval = match self.last.replace(now) {
             Some(last) if last < now => now.since(last),
@@ -139,7 +154,6 @@ impl Deliveries {
         };
         self.count += 1;
         self.sum += interval;
-        self.longest = self.longest.max(interval);
     }
 
     pub(super) fn intervals_ms(&self) -> Intervals {

@@ -19,25 +19,60 @@ pub enum Judged {
     Delay,
 }
 
+/// How a run ended, as far as that ranks it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunEnd {
+    /// How.
+    pub status: Status,
+    /// Goodput, 10⁶ bit/s.
+    pub goodput_mbps: f64,
+    /// Completion time of a transfer that has a size, s.
+    pub completion_s: Option<f64>,
+    /// The 99th percentile of the delay of messages, or of a web page's objects, ms.
+    pub delay_p99_ms: Option<f64>,
+    /// The part of the messages that were due and did not arrive, 0 to 1; `None` if a measured connection has other work too.
+    pub undelivered_part: Option<f64>,
+}
+
+impl From<&RunResult> for RunEnd {
+    fn from(run: &RunResult) -> Self {
+        let metrics = &run.metrics;
+        RunEnd {
+            status: run.status,
+            goodput_mbps: metrics.goodput_mbps,
+            completion_s: metrics.completion_s,
+            delay_p99_ms: metrics.message_delay_ms.map(|delays| delays.p99),
+            undelivered_part: metrics.undelivered_part(),
+        }
+    }
+}
+
 impl Judged {
     /// The kind of value that ranks these runs.
     pub(super) fn of(runs: &[&RunResult]) -> Self {
-        let known = |by: &Judged| runs.iter().any(|run| by.value(run).is_some());
+        Self::of_ends(runs.iter().map(|run| RunEnd::from(*run)))
+    }
+
+    /// What ranks runs with these ends.
+    pub fn of_ends(ends: impl Iterator<Item = RunEnd> + Clone) -> Self {
+        let known = |by: &Judged| ends.clone().any(|end| by.value_of(end).is_some());
         [Judged::Delay, Judged::Completion].into_iter().find(known).unwrap_or(Judged::Goodput)
     }
 
-    /// The value of a run. `None` if the run did not complete the transfer, or did not deliver its messages.
+    /// The value of a run.
     pub(super) fn value(self, run: &RunResult) -> Option<f64> {
-        let metrics = &run.metrics;
-        let completed = run.status == Status::Completed;
+        self.value_of(run.into())
+    }
+
+    /// What ranks a run with this end; `None` if it did not complete the transfer, or does not deliver what is offered.
+    pub fn value_of(self, end: RunEnd) -> Option<f64> {
+        let completed = end.status == Status::Completed;
         match self {
-            Judged::Goodput => Some(metrics.goodput_mbps),
-            Judged::Completion => metrics.completion_s.filter(|_| completed),
+            Judged::Goodput => Some(end.goodput_mbps),
+            Judged::Completion => end.completion_s.filter(|_| completed),
             Judged::Delay => {
-                let delays = metrics.message_delay_ms.filter(|_| completed)?;
-                let undelivered = metrics.undelivered_messages? as f64;
-                let offered = delays.count as f64 + undelivered;
-                (undelivered <= MOST_UNDELIVERED * offered).then_some(delays.p99)
+                let delivers = end.undelivered_part? <= MOST_UNDELIVERED;
+                end.delay_p99_ms.filter(|_| completed && delivers)
             }
         }
     }
@@ -66,7 +101,7 @@ impl Judged {
     }
 
     /// The value's unit.
-    pub(crate) fn unit(self) -> &'static str {
+    pub fn unit(self) -> &'static str {
         match self {
             Judged::Goodput => "Mbit/s",
             Judged::Completion => "s",

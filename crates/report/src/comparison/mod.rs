@@ -6,7 +6,7 @@ mod rows;
 mod standing;
 mod summary;
 
-pub use judged::Judged;
+pub use judged::{Judged, RunEnd};
 use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::results::{PathInfo, RunResult, Status};
 use planned::Counts;

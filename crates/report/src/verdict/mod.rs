@@ -65,6 +65,7 @@ mod words;
 
 use crate::comparison::{Comparison, Standing};
 use lead::{as_good, behind_backup, delays, lead};
+pub(crate) use notices::reason;
 use paths::{one_path, worse_than_one};
 use std::fmt;
 use words::{no_scheduler, nobody};

@@ -79,7 +79,7 @@ pub(super) fn failed(comparison: &Comparison) -> Vec<String> {
 
 /// The reason of a failure, in one line without a full stop at its end. For a Python exception, this is the last line,
 /// which has the exception itself.
-fn reason(text: Option<&str>) -> String {
+pub(crate) fn reason(text: Option<&str>) -> String {
     let text = text.unwrap_or("no reason given").trim();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = match text.split_once(": Traceback ") {

@@ -1,9 +1,10 @@
 //! The kernel's Multipath TCP as client and as server: the peer that the engine is measured against.
 
+use super::kernel_figures;
 use super::measurement::unix_seconds;
 use super::patient::{Patient, Progress};
 use super::stream::totals;
-use super::{Interval, Measurement, Processor, Request, Sink, Source, Totals};
+use super::{Interval, Measurement, Processor, Request, STOPPED, Sink, Source, Totals};
 use crate::Clock;
 use pathweave_units::Duration;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt};
@@ -16,6 +17,10 @@ use std::time::Duration as StdDuration;
 
 const BACKLOG: i32 = 128;
 const READ_BYTES: usize = 256 << 10;
+/// How long an interval is.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How often a client looks whether it is stopped.
+const LOOK: StdDuration = StdDuration::from_millis(50);
 
 /// Kind of socket to use.
 #[derive(Clone, Debug, Default)]
@@ -73,12 +78,12 @@ fn ping(
     socket: Patient<'_>,
     (size, count): (usize, u64),
     clock: &Clock,
-    source: &mut Source,
-    sink: &mut Sink,
+    (source, sink): (&mut Source, &mut Sink),
     round_trips: &mut Vec<Duration>,
+    is_stopped: &dyn Fn() -> bool,
 ) -> io::Result<()> {
     let mut message = vec![7; size];
-    for _ in 0..count {
+    for _ in (0..count).take_while(|_| !is_stopped()) {
         let asked = clock.now();
         source.count(&message);
         socket.write_all(&message)?;
@@ -99,6 +104,7 @@ pub fn client(
     request: Request,
     echo: Option<(usize, u64)>,
     on_interval: &mut dyn FnMut(&Interval),
+    is_stopped: &dyn Fn() -> bool,
 ) -> io::Result<Measurement> {
     let socket = connected(options, remote).map_err(|e| io::Error::new(e.kind(), format!("no connection: {e}")))?;
     let stream = TcpStream::from(socket);
@@ -111,11 +117,11 @@ pub fn client(
     let mut round_trips = Vec::new();
     let mut asked = socket.write_all(&request.bytes());
     if let Some(echo) = echo.filter(|_| request.echo && asked.is_ok()) {
-        asked = ping(socket, echo, &clock, &mut source, &mut sink, &mut round_trips);
+        asked = ping(socket, echo, &clock, (&mut source, &mut sink), &mut round_trips, is_stopped);
     }
     let sends = request.client_sends();
     let (result, intervals) = match asked {
-        Ok(()) => transfer(socket, sends, &mut source, &mut sink, &clock, on_interval),
+        Ok(()) => transfer(socket, sends, (&mut source, &mut sink), &clock, on_interval, is_stopped),
         Err(error) => (Err(error), Vec::new()),
     };
     let duration = clock.now().since(pathweave_units::Instant::ZERO);
@@ -127,6 +133,7 @@ pub fn client(
     let trouble = match server {
         // The measurement is complete, however the connection ended afterwards.
         Some(_) => result.err().map(|_| why),
+        None if is_stopped() => Some(STOPPED.to_owned()),
         None => Some(format!("{why}; the server's figures are missing")),
     };
     round_trips.sort_unstable();
@@ -155,10 +162,10 @@ fn plain(address: SocketAddr) -> SocketAddr {
 fn transfer(
     socket: Patient<'_>,
     sends: bool,
-    source: &mut Source,
-    sink: &mut Sink,
+    (source, sink): (&mut Source, &mut Sink),
     clock: &Clock,
     on_interval: &mut dyn FnMut(&Interval),
+    is_stopped: &dyn Fn() -> bool,
 ) -> (io::Result<()>, Vec<Interval>) {
     let mut intervals: Vec<Interval> = Vec::new();
     let Patient { stream, progress, .. } = socket;
@@ -182,23 +189,37 @@ fn transfer(
             let _ = done.send(());
             result
         });
+        let ends = stream.local_addr().ok().zip(stream.peer_addr().ok());
+        // Sockets that have ended tell nothing, so the last figures before count.
+        let mut subflows = Vec::new();
+        let mut subflows_before = Vec::new();
         let (mut from, mut before) = (clock.now(), progress.all());
         let start = from;
         loop {
-            let ended = !matches!(wait.recv_timeout(StdDuration::from_secs(1)), Err(RecvTimeoutError::Timeout));
+            let ended = !matches!(wait.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout));
+            if is_stopped() {
+                // Ends the reader and the writer.
+                let _ = stream.shutdown(Shutdown::Both);
+            }
             let (to, now) = (clock.now(), progress.all());
+            let figures = ends.map(|(near, far)| kernel_figures::subflows(plain(near), plain(far)));
+            subflows = figures.filter(|figures| !figures.is_empty()).unwrap_or(subflows);
+            if !ended && to.since(from) < INTERVAL {
+                continue;
+            }
             intervals.push(Interval {
                 from: super::measurement::since(start, from),
                 to: super::measurement::since(start, to),
                 sent_bytes: now.0 - before.0,
                 received_bytes: now.1 - before.1,
-                subflows: Vec::new(),
+                subflows: kernel_figures::since(&subflows, &subflows_before),
             });
             if ended {
                 break;
             }
             intervals.last().into_iter().for_each(&mut *on_interval);
             (from, before) = (to, now);
+            subflows_before.clone_from(&subflows);
         }
         let written = written.join().unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
         let read = read.join().unwrap_or_else(|_| Err(io::Error::other("the reader panicked")));
@@ -297,4 +318,41 @@ fn exchange(
         let written = written.join().unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
         read.and(written)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perf::Amount;
+
+    #[test]
+    fn a_client_that_is_stopped_has_its_figures_so_far() {
+        let options = KernelOptions { plain: true, congestion: None };
+        let free = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).and_then(|l| l.local_addr()).expect("a free port");
+        for up in [true, false] {
+            let (ready, is_ready) = channel();
+            let serving = options.clone();
+            let served = std::thread::spawn(move || {
+                server(&serving, free.port(), Some(1), &|_, _| {}, &mut || {
+                    let _ = ready.send(());
+                })
+            });
+            is_ready.recv().expect("the server listens");
+            let amount = Amount::Time(Duration::from_secs(60));
+            let omit = Duration::ZERO;
+            let request = Request { up, down: !up, verify: false, echo: false, amount, omit };
+            let clock = Clock::start();
+            let time = || clock.now().since(pathweave_units::Instant::ZERO);
+            let is_stopped = || time() > Duration::from_millis(1500);
+            let outcome = client(&options, free, request, None, &mut |_| {}, &is_stopped).expect("an outcome");
+            assert!(time() < Duration::from_secs(20), "it stops long before its minute is over");
+            assert_eq!((outcome.trouble.as_deref(), outcome.server.is_none()), (Some(STOPPED), true), "up: {up}");
+            let moved = if up { outcome.client.sent } else { outcome.client.counted };
+            assert!(moved > 0, "up: {up}");
+            let sum: u64 = outcome.intervals.iter().map(|i| if up { i.sent_bytes } else { i.received_bytes }).sum();
+            let end = outcome.intervals.last().map(|i| i.to);
+            assert!(sum > 0 && end > Some(Duration::from_secs(1)), "up: {up}: {:?}", outcome.intervals);
+            served.join().expect("the server ends").expect("it served");
+        }
+    }
 }

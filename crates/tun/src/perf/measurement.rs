@@ -44,7 +44,8 @@ pub struct Interval {
     pub sent_bytes: u64,
     /// New bytes of the stream that arrived.
     pub received_bytes: u64,
-    /// Figures of each subflow. Empty with the kernel's sockets, which do not report subflows.
+    /// Figures of each subflow. With the kernel's sockets, of those that it reports: all of them to an administrator, else
+    /// the first.
     pub subflows: Vec<SubflowFigures>,
 }
 

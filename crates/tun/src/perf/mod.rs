@@ -9,6 +9,7 @@
 pub mod engine;
 mod following;
 pub mod kernel;
+mod kernel_figures;
 mod measurement;
 mod meter;
 mod patient;
@@ -20,6 +21,9 @@ pub use measurement::{Interval, Measurement, SubflowFigures, cookie, rate, syste
 pub use processor::Processor;
 pub use request::{Amount, Request, Totals};
 pub use stream::{PIECE_BYTES, Sink, Source};
+
+/// The trouble of a measurement that was stopped.
+pub const STOPPED: &str = "interrupted";
 
 /// Default port of a server. iperf3 uses 5201.
 pub const PORT: u16 = 5210;

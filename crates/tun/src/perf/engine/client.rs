@@ -7,7 +7,7 @@ use crate::perf::following::{self, Following};
 use crate::perf::measurement::unix_seconds;
 use crate::perf::meter::Meter;
 use crate::perf::stream::totals;
-use crate::perf::{Interval, Measurement, Processor, Request, Totals};
+use crate::perf::{Interval, Measurement, Processor, Request, STOPPED, Totals};
 use crate::uplinks::Purpose;
 use crate::{Clock, run};
 use bytes::Bytes;
@@ -107,7 +107,7 @@ impl Applications for Client {
 }
 
 /// Connects to a server and does what `request` says, calling `on_interval` every second. If the connection ends early,
-/// the outcome has the figures up to then.
+/// or `is_stopped` ends it, the outcome has the figures up to then.
 ///
 /// # Errors
 /// If a device fails, or if the server cannot be connected to.
@@ -117,6 +117,7 @@ pub fn client(
     request: Request,
     echo: Option<(usize, u64)>,
     on_interval: &mut dyn FnMut(&Interval),
+    is_stopped: &dyn Fn() -> bool,
 ) -> io::Result<Measurement> {
     let mut config = options.config.clone();
     let (mut following, interfaces, addresses) = match &options.uplinks {
@@ -164,9 +165,15 @@ pub fn client(
             failed = following.go_on(now, driver, |_| vec![connection]).map(drop);
         }
         let (endpoint, client) = (&mut driver.endpoints[HOST], &mut driver.applications);
+        if is_stopped() {
+            progress.stop(now, endpoint, client);
+            return false;
+        }
         progress.goes_on(now, endpoint, client, on_interval) && failed.is_ok()
     })?;
     failed?;
+    // A connection that was stopped has a reset for the server.
+    driver.drain(clock.now(), HOST)?;
     finish_capture(&mut driver.io)?;
     progress.finish(clock.now(), driver.applications)
 }
@@ -187,6 +194,7 @@ struct Progress {
     after_the_end: Duration,
     /// The subflows that have not ended although both streams have.
     open: Vec<String>,
+    stopped: bool,
 }
 
 impl Progress {
@@ -200,6 +208,7 @@ impl Progress {
             finished_at: None,
             after_the_end: AFTER_THE_END,
             open: Vec::new(),
+            stopped: false,
         }
     }
 
@@ -234,17 +243,29 @@ impl Progress {
         answers && client.failed.is_none() && client.flow.error.is_none() && waits
     }
 
+    /// Ends the connection, with the figures up to now.
+    fn stop(&mut self, now: Instant, endpoint: &mut Endpoint, client: &mut Client) {
+        self.stopped = true;
+        if self.ended_at.is_none() {
+            client.meter.measure(now, endpoint, self.connection);
+            let _ = endpoint.abort(now, self.connection);
+        }
+    }
+
     /// The measurement, complete or up to an interruption.
     fn finish(self, end: Instant, client: Client) -> io::Result<Measurement> {
-        let Progress { began, before, used, ended_at, finished_at, open, .. } = self;
+        let Progress { began, before, used, ended_at, finished_at, open, stopped, .. } = self;
         let Some(start) = client.connected else {
-            let error = client.failed.map_or_else(|| "the server did not answer".to_owned(), |error| error.to_string());
+            let silent = if stopped { STOPPED } else { "the server did not answer" };
+            let error = client.failed.map_or_else(|| silent.to_owned(), |error| error.to_string());
             return Err(io::Error::other(format!("no connection: {error}")));
         };
         let server = client.flow.sink.tail().first_chunk().filter(|_| ended_at.is_some()).and_then(Totals::read);
         let slow = finished_at.zip(ended_at).is_none_or(|(finished, ended)| finished.since(ended) >= LONGEST_CLOSE);
         let Meter { intervals, multipath, written, acknowledged, .. } = client.meter;
-        let trouble = if server.is_none() {
+        let trouble = if server.is_none() && stopped {
+            Some(STOPPED.to_owned())
+        } else if server.is_none() {
             Some(what_is_missing(client.failed, client.flow.error, written.saturating_sub(acknowledged)))
         } else {
             (slow && !open.is_empty()).then(|| format!("these paths did not answer at the end: {}", open.join(", ")))
