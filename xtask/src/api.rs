@@ -30,6 +30,7 @@ const SHOWN: usize = 20;
 /// # Errors
 /// The lines that are new and those that are gone.
 pub(crate) fn check() -> Result<(), String> {
+    document()?;
     let mut changed = String::new();
     for library in LIBRARIES {
         let committed = std::fs::read_to_string(root().join(file(library))).unwrap_or_default();
@@ -46,6 +47,7 @@ pub(crate) fn check() -> Result<(), String> {
 /// # Errors
 /// If rustdoc or a file fails.
 pub(crate) fn bless() -> Result<(), String> {
+    document()?;
     LIBRARIES.iter().try_for_each(|library| crate::results::put(&file(library), interface(library)?.as_bytes()))
 }
 
@@ -53,12 +55,16 @@ fn file(library: &str) -> String {
     format!("docs/api/{library}.txt")
 }
 
-/// The public items, a line each.
+/// Writes the documentation of all libraries as JSON.
+fn document() -> Result<(), String> {
+    let packages = LIBRARIES.map(|library| format!("--package {library} ")).concat();
+    run(cargo(&format!("doc --quiet {packages} --lib --no-deps --all-features"))
+        .env("RUSTDOC", root().join("xtask/rustdoc-unstable.sh"))
+        .env("RUSTDOCFLAGS", "-Z unstable-options --output-format json --cap-lints allow"))
+}
+
+/// The public items, a line each, from what [`document`] has written.
 fn interface(library: &str) -> Result<String, String> {
-    let arguments = format!(
-        "rustdoc --quiet --package {library} --lib --all-features -- -Z unstable-options --output-format json --cap-lints allow"
-    );
-    run(cargo(&arguments).env("RUSTDOC", root().join("xtask/rustdoc-unstable.sh")))?;
     let json = target().join(format!("doc/{}.json", library.replace('-', "_")));
     let items = Builder::from_rustdoc_json(json)
         .omit_blanket_impls(true)

@@ -41,7 +41,7 @@ use setup::Tool;
 use std::ffi::OsStr;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
-use steps::Steps;
+use steps::{Counts, Steps};
 
 fn main() -> ExitCode {
     let mut steps = Steps::default();
@@ -281,30 +281,34 @@ fn test(steps: &mut Steps, no_install: bool) {
     });
     determinism::check(steps);
     steps.step("validation against Linux", |_| validation::check());
-    let mut table = None;
-    steps.step("report page", |counts| {
-        let (text, page) = results::first_command()?;
-        table = Some(text);
-        page::check(&page)?;
-        page::check(&results::explain_page()?)?;
-        // The tests of this check need the browser, which is installed by now.
-        count_tests(&mut cargo("test --workspace --all-features --bin xtask -- --ignored"), counts)
-    });
-    if let Some(table) = table {
-        steps.step("README", |_| results::check_readme(&table));
-    }
-    steps.step("captures", |_| captures::check());
     steps.step("experiments", |_| experiments::smoke());
     steps.step("tables of experiments", |_| reproduction::check(SECONDS_OF_TABLES));
     steps.step("Python package", |_| python::check());
     steps.step("transients", |_| transients::check());
     steps.step("gates", |_| gates("--seeds 10"));
     steps.step("faults", |_| faults(&["--runs", "20000"]));
-    steps.step("interop", |counts| interop::check(true, counts));
     steps.step("pages of schedulers", |_| schedulers::check());
     steps.step("new scheduler", new_scheduler::check);
-    steps.step("instructions", |_| instructions::check());
-    steps.step("decisions", |_| decisions::check());
+    steps.step("programs to count", |_| run::benchmark("instructions").map(drop));
+    steps.side_by_side([
+        &[("interop", |counts| interop::check(true, counts))],
+        &[
+            ("report page", report_page),
+            ("captures", |_| captures::check()),
+            ("instructions", |_| instructions::check()),
+            ("decisions", |_| decisions::check()),
+        ],
+    ]);
     // They only have to link, so they are not optimised. Those that are counted above are.
     steps.step("benchmarks compile", |_| run(&mut cargo("build --workspace --all-features --benches")));
+}
+
+/// The first command's output and pages, in a browser and beside the README.
+fn report_page(counts: &mut Counts) -> Result<(), String> {
+    let (table, page) = results::first_command()?;
+    page::check(&page)?;
+    page::check(&results::explain_page()?)?;
+    // The tests of this check need the browser, which is installed by now.
+    count_tests(&mut cargo("test --workspace --all-features --bin xtask -- --ignored"), counts)?;
+    results::check_readme(&table)
 }

@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 
-/// The packages whose programs Callgrind counts, always selected together: if each were selected alone, Cargo would
-/// build what they share again.
-const COUNTED: &str = "--package pathweave-benches --package pathweave-algorithms";
+/// The programs that Callgrind counts, always selected together: if each were selected alone, Cargo would build what
+/// they share again, and it optimises each over all crates on one processor.
+const COUNTED: &str =
+    "--package pathweave-benches --package pathweave-algorithms --bench instructions --bench hostile --bench decisions";
 
-/// Builds a program that Callgrind counts and returns its path.
+/// Builds the programs that Callgrind counts and returns the path of this one.
 ///
 /// # Errors
-/// If it does not build.
+/// If one does not build.
 pub(crate) fn benchmark(name: &str) -> Result<PathBuf, String> {
-    let build = format!("bench --quiet {COUNTED} --bench {name} --no-run --message-format=json");
-    let messages = capture(&mut cargo(&build))?;
+    let messages = capture(&mut cargo(&format!("bench --quiet {COUNTED} --no-run --message-format=json")))?;
     let messages = String::from_utf8_lossy(&messages);
     let mut found = messages.lines().filter_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;

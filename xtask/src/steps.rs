@@ -15,18 +15,28 @@ pub(crate) struct Counts {
     pub(crate) failed: u64,
 }
 
+/// A check of [`Steps::side_by_side`], with its name.
+pub(crate) type Check = (&'static str, fn(&mut Counts) -> Result<(), String>);
+
 /// The completed checks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Steps {
+    start: Instant,
     done: Vec<Done>,
     counts: Counts,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self { start: now(), done: Vec::new(), counts: Counts::default() }
+    }
 }
 
 #[derive(Debug)]
 struct Done {
     name: String,
     wall: Duration,
-    /// Processor time; `None` if the system does not report it.
+    /// Processor time; `None` if the system does not report it, or another check ran at the same time.
     processors: Option<Duration>,
     result: Result<(), String>,
 }
@@ -36,6 +46,25 @@ impl Done {
     fn times(&self) -> String {
         times(self.wall, self.processors)
     }
+
+    /// Prints whether the check passed, and its times.
+    fn print(&self) {
+        let cpu =
+            self.processors.map_or(String::new(), |time| format!(", {:.1} s of processor time", time.as_secs_f64()));
+        let (name, seconds) = (&self.name, self.wall.as_secs_f64());
+        match &self.result {
+            Ok(()) => println!("=== {name}: passed in {seconds:.1} s{cpu}"),
+            Err(error) => println!("=== {name}: FAILED after {seconds:.1} s{cpu}: {error}"),
+        }
+    }
+}
+
+/// Runs a check under a headline.
+fn timed(name: &str, check: impl FnOnce() -> Result<(), String>) -> Done {
+    println!("\n=== {name}");
+    let start = now();
+    let result = check();
+    Done { name: name.into(), wall: start.elapsed(), processors: None, result }
 }
 
 fn times(wall: Duration, processors: Option<Duration>) -> String {
@@ -46,20 +75,39 @@ fn times(wall: Duration, processors: Option<Duration>) -> String {
 impl Steps {
     /// Runs one check and returns whether it passed.
     pub(crate) fn step(&mut self, name: &str, check: impl FnOnce(&mut Counts) -> Result<(), String>) -> bool {
-        println!("\n=== {name}");
-        let (start, before) = (now(), processor_time());
-        let result = check(&mut self.counts);
-        let wall = start.elapsed();
-        let processors = processor_time().zip(before).map(|(after, before)| after.saturating_sub(before));
-        let cpu = processors.map_or(String::new(), |time| format!(", {:.1} s of processor time", time.as_secs_f64()));
-        let seconds = wall.as_secs_f64();
-        match &result {
-            Ok(()) => println!("=== {name}: passed in {seconds:.1} s{cpu}"),
-            Err(error) => println!("=== {name}: FAILED after {seconds:.1} s{cpu}: {error}"),
-        }
-        let passed = result.is_ok();
-        self.done.push(Done { name: name.into(), wall, processors, result });
+        let before = processor_time();
+        let mut done = timed(name, || check(&mut self.counts));
+        done.processors = processor_time().zip(before).map(|(after, before)| after.saturating_sub(before));
+        done.print();
+        let passed = done.result.is_ok();
+        self.done.push(done);
         passed
+    }
+
+    /// Runs two lists of checks at the same time, each list in its order. Most of them keep one processor busy. What they
+    /// print is mixed.
+    pub(crate) fn side_by_side(&mut self, lists: [&[Check]; 2]) {
+        let run = |list: &[Check]| {
+            let mut counts = Counts::default();
+            let done: Vec<Done> = list
+                .iter()
+                .map(|(name, check)| {
+                    let done = timed(name, || check(&mut counts));
+                    done.print();
+                    done
+                })
+                .collect();
+            (done, counts)
+        };
+        let (first, second) = std::thread::scope(|scope| {
+            let second = scope.spawn(|| run(lists[1]));
+            (run(lists[0]), second.join().expect("a check returns its failure as an error"))
+        });
+        for (done, counts) in [first, second] {
+            self.done.extend(done);
+            self.counts.passed += counts.passed;
+            self.counts.failed += counts.failed;
+        }
     }
 
     /// Prints which checks passed and failed, the slowest first.
@@ -71,9 +119,7 @@ impl Steps {
             let word = if done.result.is_ok() { "passed" } else { "FAILED" };
             println!("{word} {}  {}", done.times(), done.name);
         }
-        let wall: Duration = self.done.iter().map(|done| done.wall).sum();
-        let processors: Option<Duration> = self.done.iter().map(|done| done.processors).sum();
-        println!("       {}  in all", times(wall, processors));
+        println!("       {}  in all", times(self.start.elapsed(), processor_time()));
         for Done { name, result, .. } in &self.done {
             if let Err(error) = result {
                 println!("\n{name}: {error}");
