@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// says what each version changed.
 pub const SCHEMA_VERSION: u32 = 4;
 
-/// Why a run has no data of which every measured connection starts after its end.
+/// The reason why a run has no data, if every measured connection starts after the run's end.
 pub const STARTS_AFTER_THE_END: &str = "the measured connections start after the run's end";
 
 /// One run: a scenario, a scheduler, a seed.
