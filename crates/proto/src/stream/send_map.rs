@@ -51,7 +51,7 @@ impl SendMap {
     pub fn given_end(&self) -> DataSeq {
         self.given_end
     }
-    /// Whether some data was given to a subflow and is not acknowledged, whether a subflow carries it now or not.
+    /// Whether data that was given to a subflow is unacknowledged, even if no subflow carries it now.
     pub fn is_waiting(&self) -> bool {
         self.given_end > self.first_unacked
     }
