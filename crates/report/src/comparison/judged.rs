@@ -19,10 +19,10 @@ pub enum Judged {
     Delay,
 }
 
-/// How a run ended, as far as that ranks it.
+/// The parts of a run's end that affect the run's rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunEnd {
-    /// How.
+    /// The run's status.
     pub status: Status,
     /// Goodput, 10⁶ bit/s.
     pub goodput_mbps: f64,
@@ -53,7 +53,7 @@ impl Judged {
         Self::of_ends(runs.iter().map(|run| RunEnd::from(*run)))
     }
 
-    /// What ranks runs with these ends.
+    /// Chooses the value that ranks runs with these ends.
     pub fn of_ends(ends: impl Iterator<Item = RunEnd> + Clone) -> Self {
         let known = |by: &Judged| ends.clone().any(|end| by.value_of(end).is_some());
         [Judged::Delay, Judged::Completion].into_iter().find(known).unwrap_or(Judged::Goodput)
@@ -64,7 +64,8 @@ impl Judged {
         self.value_of(run.into())
     }
 
-    /// What ranks a run with this end; `None` if it did not complete the transfer, or does not deliver what is offered.
+    /// The ranking value of a run with this end; `None` if the run did not complete the transfer, or did not deliver
+    /// the offered data.
     pub fn value_of(self, end: RunEnd) -> Option<f64> {
         let completed = end.status == Status::Completed;
         match self {
