@@ -74,7 +74,8 @@ fn by_value(difference: Difference, judged: Judged) -> Standing {
     }
 }
 
-/// Whether all schedulers are behind plain TCP, and the first of them, the best, clearly. Each is beside plain TCP, and its difference.
+/// Whether all schedulers are behind plain TCP, and the best one clearly. `rows`: each scheduler beside plain TCP, and
+/// its difference; the best one first.
 pub(crate) fn all_are_behind(rows: &[(Option<BesideTcp>, Option<Difference>)], judged: Judged) -> bool {
     let Some((Some(best), _)) = rows.first() else { return false };
     let less_often = |b: &BesideTcp| b.lost > b.won;
