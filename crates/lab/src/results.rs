@@ -161,8 +161,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The part of the messages, or objects of pages, that were due and did not arrive, 0 to 1. `None` if there were none, or if a
-    /// measured connection sends as fast as the network lets it.
+    /// Fraction of the due messages, or objects of pages, that did not arrive, 0 to 1. `None` if none were due, or if a
+    /// measured connection sends as fast as the network allows.
     pub fn undelivered_part(&self) -> Option<f64> {
         let undelivered = self.undelivered_messages?;
         let offered = self.message_delay_ms.map_or(0, |delays| delays.count) + undelivered;
