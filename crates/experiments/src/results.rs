@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// One cell's runs, by seed.
 type Seeds = BTreeMap<u64, Measured>;
 
-/// What a run measured.
+/// The measurements of a run.
 #[derive(Clone, Debug)]
 struct Measured {
     status: Status,

@@ -1,4 +1,4 @@
-//! Plan files: which runs to make, which figures to draw from them, and which claims they decide.
+//! Plan files: the runs to make, the figures to draw from them, and the claims that they decide.
 //!
 //! A plan is TOML. Every value that differs between the runs is an override of a scenario in the form of `--set`, so a
 //! plan can vary every setting of a scenario.
