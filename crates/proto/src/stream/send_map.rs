@@ -67,8 +67,8 @@ impl SendMap {
     pub fn append(&mut self, len: u64) {
         self.written_end = self.written_end + len;
     }
-    /// Notes that everything before `to` is acknowledged, but not beyond the written data. Returns the number of newly
-    /// acknowledged bytes.
+    /// Notes that everything before `to` is acknowledged. An end beyond the written data counts as the end of the
+    /// written data. Returns the number of newly acknowledged bytes.
     pub fn acknowledge(&mut self, to: DataSeq) -> u64 {
         let to = to.min(self.written_end);
         let newly = to.since(self.first_unacked);
