@@ -10,8 +10,8 @@ const MOST_UNDELIVERED: f64 = 0.01;
 /// The value by which the schedulers of a scenario are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// Goodput, 10⁶ bit/s: for streams that are as fast as the network allows, and for messages that no run delivers at
-    /// the rate at which they are sent.
+    /// Goodput, 10⁶ bit/s: for streams that are as fast as the network allows, and for messages if no run delivers them
+    /// at the rate at which they are sent.
     Goodput,
     /// Completion time, s: for transfers that have a size.
     Completion,
