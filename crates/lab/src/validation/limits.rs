@@ -22,7 +22,7 @@ pub struct Limit {
 /// The distribution of |difference| over the scenarios of one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Name of the class. TCP without loss is divided further.
+    /// Name of the class. The class of plain TCP without random loss has several rows.
     pub name: String,
     /// Number of scenarios.
     pub scenarios: usize,
