@@ -208,9 +208,10 @@ impl Endpoint {
         self.backlog.tell()
     }
 
-    /// Accepts a connection with these settings. `addresses` are this host's addresses that it may use; all but the one
-    /// that the peer connected to are announced. [`ConnectionEvent::Connected`](crate::ConnectionEvent::Connected)
-    /// follows when the peer has completed the handshake.
+    /// Accepts a connection with these settings. `addresses`: this host's addresses that the connection may use. All of
+    /// them are announced except the one that the peer connected to.
+    /// [`ConnectionEvent::Connected`](crate::ConnectionEvent::Connected) follows when the peer has completed the
+    /// handshake.
     ///
     /// # Errors
     /// If the request is over, the half-open limit is reached, or the scheduler or controller rejects its parameters.
