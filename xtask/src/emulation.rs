@@ -135,7 +135,7 @@ fn write_row(measured: &Measured) -> Result<(), String> {
     put(PAGE, format!("{before}{START}{table}{END}{after}").as_bytes())
 }
 
-/// Measures one path for this many seconds, of which the first `start` do not count.
+/// Measures one path for this many seconds. The first `start` of them do not count.
 fn measure((rate, delay_ms): (f64, f64), seconds: usize, start: usize) -> Result<Measured, String> {
     let folder = target().join("emulation");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -21,7 +21,7 @@ fn source() -> PathBuf {
     root().join("crates/web")
 }
 
-/// Where the playground is put.
+/// The folder into which the playground is put.
 fn site() -> PathBuf {
     target().join("playground")
 }
@@ -99,7 +99,7 @@ fn lines(results: &[u8]) -> Result<BTreeSet<String>, String> {
 /// Opens the page in Chromium and uses it. Leaves pictures in `target/page/`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The mistake that was found in the page.
 pub(crate) fn open() -> Result<(), String> {
     let pictures = target().join("page");
     fs::create_dir_all(&pictures).map_err(|e| format!("{}: {e}", pictures.display()))?;

@@ -10,7 +10,7 @@ const WASM: &str = "wasm32-unknown-unknown";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tool {
     package: &'static str,
-    /// Names of the program, one of which is enough. Empty for a library, about which dpkg is asked.
+    /// Names of the program; one of them is enough. Empty for a library, which is looked for with dpkg.
     programs: &'static [&'static str],
 }
 

@@ -56,7 +56,7 @@ const SEND_MEMORY: &str = "4096 16384 4194304";
 #[derive(Clone, Copy)]
 struct Plan {
     seeds: u64,
-    /// Seconds that do not count, and those that do.
+    /// Seconds that do not count (`omit`), and seconds that count.
     omit: u32,
     seconds: u32,
 }

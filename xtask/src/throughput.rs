@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 /// Argument that tells this process that it is inside of the namespace.
 const INSIDE: &str = "throughput-inside";
 const ROUNDS: usize = 3;
-/// Seconds that do not count, and those that do.
+/// Seconds that do not count, and seconds that count.
 const TIMES: &str = "--omit 1 --time 4";
 /// The messages that measure the latency.
 const PINGS: &str = "--ping 64 --count 20000";

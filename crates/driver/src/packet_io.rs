@@ -80,7 +80,7 @@ pub trait PacketIo {
     }
 }
 
-/// A packet as the host that sends or receives it sees it.
+/// A packet as seen by the host that sends or receives it.
 #[derive(Clone, Copy, Debug)]
 pub struct HostPacket<'a> {
     /// The time at which the host sends or receives the packet.

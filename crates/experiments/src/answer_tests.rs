@@ -88,7 +88,7 @@ fn nowhere_worse_takes_intervals_that_exclude_a_loss() {
     );
 }
 
-/// A record of a stream of messages, all of which arrived but for a part.
+/// A record of a stream of messages. A part of the messages did not arrive.
 fn stream(sweep: &Sweep, run: usize, delay_p99_ms: f64, undelivered: f64) -> Record {
     let mut record = record(sweep, run, Status::Completed, 2.5);
     let more = [("message_delay_p99_ms", delay_p99_ms), ("undelivered_part", undelivered)];

@@ -9,7 +9,7 @@ use pathweave_report::short;
 /// A baseline within this factor of the source's number is near it.
 const FACTOR: f64 = 1.5;
 
-/// A sentence for each number that the source has for its baseline; empty where there are no runs.
+/// A sentence for each number that the source has for its baseline; empty if there are no runs.
 pub fn sentences(sweep: &Sweep, results: &Results) -> Vec<String> {
     let baselines = sweep.plan.printed.iter().filter(|printed| printed.calibrates);
     baselines.filter_map(|one| sentence(sweep, results, one)).collect()

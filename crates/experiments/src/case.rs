@@ -5,7 +5,8 @@ use crate::runs::Sweep;
 use core::cmp::Ordering;
 use pathweave_report::{Difference, Judged};
 
-/// Two paths that deliver less than plain TCP by no more than this are not worse: a mapping and a DATA_ACK take 24 bytes of the 1448 in a frame.
+/// Largest relative loss against plain TCP with which two paths are not called worse: a mapping and a DATA_ACK take 24
+/// bytes of the 1448 in a frame.
 pub(crate) const HEADERS: f64 = 24.0 / 1448.0;
 
 /// How a case ends.
@@ -24,7 +25,7 @@ pub(crate) struct Case {
     pub(crate) scenario: usize,
     pub(crate) point: usize,
     pub(crate) variant: usize,
-    /// What ranks both.
+    /// The value that ranks both.
     pub(crate) judged: Judged,
     /// The mean of plain TCP's values over the seeds with which both have one; 0 without such a seed.
     pub(crate) tcp: f64,

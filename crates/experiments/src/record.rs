@@ -39,11 +39,11 @@ pub struct Header {
 pub struct Record {
     /// Number of the run within the sweep.
     pub run: usize,
-    /// The plan's name of the scenario.
+    /// Name of the scenario in the plan.
     pub scenario: String,
     /// The value of each parameter.
     pub point: BTreeMap<String, String>,
-    /// The plan's name of the variant.
+    /// Name of the variant in the plan.
     pub variant: String,
     /// The seed.
     pub seed: u64,

@@ -23,23 +23,23 @@ pub struct ClaimLine<'a> {
     pub claim_id: &'a str,
     /// The sentence.
     pub claim: &'a str,
-    /// Where it comes from.
+    /// The place in the source.
     pub source: &'a str,
     /// `holds`, `partly`, `undecided` or `fails`.
     pub verdict: &'static str,
-    /// If it holds partly: where it holds, by the one parameter that tells most.
+    /// If the claim holds partly: the region where it holds, described by the parameter that tells most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<&'a str>,
     /// Every comparison.
     pub measured: Vec<AtomLine<'a>>,
-    /// What the paper says in numbers; empty where it says none.
+    /// The paper's own numbers; empty if it has none.
     pub expected: &'a str,
-    /// How many seeds.
+    /// Number of seeds.
     pub seeds: u64,
-    /// If the paper leaves values open: with how many of `open_of` combinations the claim holds.
+    /// If the paper leaves values open: the number of their combinations for which the claim holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_holds: Option<usize>,
-    /// The number of combinations.
+    /// The number of all combinations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_of: Option<usize>,
 }
@@ -47,9 +47,9 @@ pub struct ClaimLine<'a> {
 /// A comparison within a line.
 #[derive(Clone, Debug, Serialize)]
 pub struct AtomLine<'a> {
-    /// Where.
+    /// The point: the scenario if there are several, and the values of the parameters.
     pub at: &'a str,
-    /// What is compared.
+    /// The compared sides.
     pub compare: &'a str,
     /// The metric.
     pub metric: &'a str,
@@ -64,7 +64,7 @@ pub struct AtomLine<'a> {
 }
 
 impl<'a> ClaimLine<'a> {
-    /// Of a claim.
+    /// Makes the line of a judged claim.
     pub fn new(paper: &'a str, id: &'a str, plan: &'a Plan, judged: &'a Judged<'a>) -> Self {
         let atom = |a: &'a Atom| AtomLine {
             at: &a.at,
@@ -91,7 +91,7 @@ impl<'a> ClaimLine<'a> {
         }
     }
 
-    /// As a line.
+    /// The claim as one line of JSON.
     ///
     /// # Panics
     /// Never: text and numbers have a JSON form.
@@ -100,8 +100,9 @@ impl<'a> ClaimLine<'a> {
     }
 }
 
-/// What the comparisons have found, where the claim holds, and with how many of the values that the source leaves open:
-/// `17 of 24 supported, 3 contradicted, 4 undecided; by window: 256KiB always, 16MiB never; it holds for 1 of 2 values that ...`.
+/// A summary of the comparisons: their findings, the region where the claim holds, and the number of open values for
+/// which it holds: `17 of 24 supported, 3 contradicted, 4 undecided; by window: 256KiB always, 16MiB never; it holds
+/// for 1 of 2 values that ...`.
 pub fn counts(judged: &Judged<'_>) -> String {
     let mut parts = Vec::new();
     if judged.atoms.len() > 1 {
@@ -169,14 +170,16 @@ pub fn text(name: &str, plan: &Plan, judged: &[Judged<'_>]) -> String {
     out
 }
 
-/// What the sources' abstracts promise: a table with a row for each promise, of all experiments of a reproduction.
+/// The table of the promises in the sources' abstracts. It has a row for each promise, of all experiments of a
+/// reproduction.
 #[derive(Clone, Debug, Default)]
 pub struct Promises {
     rows: String,
 }
 
 impl Promises {
-    /// Adds the promises that an experiment's claims are about. `tried` is what was tried for its claims.
+    /// Adds the promises that an experiment's claims are about. `tried`: the ablations that were tried for these
+    /// claims.
     pub fn add(&mut self, paper: &str, id: &str, judged: &[Judged<'_>], tried: &[&Tried]) {
         for one in judged {
             let Some(promise) = &one.claim.promise else { continue };
@@ -245,8 +248,9 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-/// An experiment's part of the document. `calibrations` says how far its baseline is from the source's. `figures` are the pictures'
-/// files, with their titles; `tried` is what was tried for the claims that do not hold everywhere.
+/// An experiment's part of the document. `calibrations`: sentences about the difference between its baseline and the
+/// source's; `figures`: the pictures' files, with their titles; `tried`: the ablations that were tried for claims that
+/// do not hold everywhere.
 pub fn markdown(
     name: &str,
     plan: &Plan,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// One cell's runs, by seed.
 type Seeds = BTreeMap<u64, Measured>;
 
-/// What a run measured.
+/// The measurements of a run.
 #[derive(Clone, Debug)]
 struct Measured {
     status: Status,
@@ -165,20 +165,22 @@ impl Results {
         seeds.filter_map(|(seed, run)| Some((*seed, *run.metrics.get(metric)?))).collect()
     }
 
-    /// What ranks the variants at a point: what would rank them in a comparison of the point's runs.
+    /// The value that ranks the variants at a point, as in a comparison of the point's runs.
     pub fn judged(&self, scenario: usize, point: usize) -> Judged {
         let here = self.cells.range((scenario, point, 0)..(scenario, point + 1, 0));
         Judged::of_ends(here.flat_map(|(_, seeds)| seeds.values().map(Measured::end)))
     }
 
-    /// What ranks the runs of a variant, by seed; a run has no value if it does not finish, or does not deliver what is offered.
+    /// The ranking values of a variant's runs, by seed. A run without a value did not finish, or did not deliver the
+    /// offered data.
     pub fn ranked_by_seed(&self, (scenario, point, variant): (usize, usize, usize)) -> Vec<(u64, Option<f64>)> {
         let judged = self.judged(scenario, point);
         let seeds = self.cells.get(&(scenario, point, variant)).into_iter().flatten();
         seeds.map(|(seed, run)| (*seed, judged.value_of(run.end()))).collect()
     }
 
-    /// The best of some variants at a point, and the mean of its values: more of its runs have a value, or as many and the mean is better.
+    /// The best of some variants at a point, and the mean of its values. The best variant has the most runs with a
+    /// value, and the best mean among those with as many.
     pub fn best(
         &self,
         scenario: usize,

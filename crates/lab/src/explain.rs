@@ -249,7 +249,7 @@ pub struct GivenEntry {
     pub subflow: Named,
     /// The data, bytes.
     pub range: [u64; 2],
-    /// The limit that made it less than the scheduler asked for.
+    /// The limit that shortened the assignment, if one did.
     pub clipped_by: Option<&'static str>,
 }
 

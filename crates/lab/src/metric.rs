@@ -39,7 +39,7 @@ enum Of {
 pub struct InResult {
     /// The key below `metrics`, with a dot between the parts.
     pub key: &'static str,
-    /// The unit there.
+    /// The unit of the number in the result.
     pub unit: &'static str,
     /// Number of these units in one unit of the metric.
     pub per: f64,

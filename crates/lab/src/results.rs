@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// says what each version changed.
 pub const SCHEMA_VERSION: u32 = 4;
 
-/// Why a run has no data of which every measured connection starts after its end.
+/// The reason why a run has no data, if every measured connection starts after the run's end.
 pub const STARTS_AFTER_THE_END: &str = "the measured connections start after the run's end";
 
 /// One run: a scenario, a scheduler, a seed.
@@ -161,8 +161,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The part of the messages, or objects of pages, that were due and did not arrive, 0 to 1. `None` if there were none, or if a
-    /// measured connection sends as fast as the network lets it.
+    /// Fraction of the due messages, or objects of pages, that did not arrive, 0 to 1. `None` if none were due, or if a
+    /// measured connection sends as fast as the network allows.
     pub fn undelivered_part(&self) -> Option<f64> {
         let undelivered = self.undelivered_messages?;
         let offered = self.message_delay_ms.map_or(0, |delays| delays.count) + undelivered;

@@ -1,4 +1,4 @@
-//! The settings of a link, each of which can change while the link runs.
+//! The settings of a link. Each of them can change while the link runs.
 
 use crate::{Jitter, Loss, Queue, QueueLimit, Reorder, Shaper, Trace};
 use pathweave_units::{Bitrate, Duration, Probability};

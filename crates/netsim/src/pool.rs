@@ -49,23 +49,23 @@ impl<T: Default> Pool<T> {
         &self.entries[slot as usize].packet
     }
 
-    /// The packet in a slot, to be changed for all its copies.
+    /// The packet in a slot, for changes. A change applies to all its copies.
     pub fn get_mut(&mut self, slot: u32) -> &mut T {
         &mut self.entries[slot as usize].packet
     }
 
-    /// Releases a slot and returns its packet, for where it arrived. A copy may still be on its way.
+    /// Releases the slot of a packet that has arrived, and returns the packet. A copy may still be on its way.
     pub fn take(&mut self, slot: u32) -> &T {
         self.release(slot);
         self.get(slot)
     }
 
-    /// Another copy of the packet is on its way.
+    /// Notes that another copy of the packet is on its way.
     pub fn share(&mut self, slot: u32) {
         self.entries[slot as usize].owners += 1;
     }
 
-    /// One copy of the packet is no longer on its way. The last one frees the slot.
+    /// Notes that one copy of the packet is no longer on its way. The last copy frees the slot.
     pub fn release(&mut self, slot: u32) {
         let entry = &mut self.entries[slot as usize];
         entry.owners -= 1;

@@ -1,4 +1,4 @@
-//! Which link has the next event, and the scheduled changes of links.
+//! The time of each link's next event, and the scheduled changes of links.
 
 use crate::LinkChange;
 use crate::graph::LinkId;

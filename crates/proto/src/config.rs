@@ -148,9 +148,9 @@ pub struct TcpConfig {
     /// segment (RFC 9293 §3.6.1). The RFC takes that lifetime to be 2 minutes and lets experience correct it; hosts use
     /// 30 s. Retransmitted FINs extend the time to at most five times this value.
     pub time_wait: Duration,
-    /// Memory that one packet keeps alive while its data waits, at most, bytes: the size of the blocks that the device
-    /// reads packets into. Waiting data is charged with this size. If the charge exceeds twice the receive buffer, data
-    /// is copied out of its packets.
+    /// Largest memory that one packet keeps alive while its data waits, bytes: the size of the blocks into which the
+    /// device reads packets. Waiting data is charged with this size. If the charge exceeds twice the receive buffer,
+    /// data is copied out of its packets.
     pub packet_memory: u32,
 }
 
@@ -265,8 +265,8 @@ pub struct ConnectionConfig<S = ChosenScheduler, C = ChosenController> {
 }
 
 impl<S, C> ConnectionConfig<S, C> {
-    /// Multipath TCP with large buffers and these two algorithms, without anything that only some papers or kernels
-    /// add.
+    /// Settings for Multipath TCP with large buffers and these two algorithms, without features that only some papers
+    /// or kernels have.
     pub fn new(scheduler: S, congestion: C) -> Self {
         ConnectionConfig {
             mptcp: true,

@@ -76,7 +76,7 @@ pub struct Parameter<'a> {
     pub source: &'a str,
 }
 
-/// What listings say of an algorithm, and all that is needed to find it by name.
+/// Description of an algorithm, for listings and for finding it by name.
 pub trait Described: fmt::Debug + Send + Sync {
     /// Name in scenarios and on the command line.
     fn name(&self) -> &str;

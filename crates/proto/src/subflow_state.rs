@@ -36,7 +36,7 @@ pub struct WindowState {
     pub in_flight: u32,
     /// Segments sent that are not cumulatively acknowledged (in flight, SACKed or lost).
     pub unacked: u32,
-    /// Whether the window was not filled when that was last checked.
+    /// Whether the congestion window was not full at the last check.
     pub app_limited: bool,
     /// Phase of congestion control.
     pub phase: Phase,
@@ -51,7 +51,7 @@ pub struct QueueState {
     pub unsent: u32,
     /// Bytes assigned and not acknowledged, sent or not.
     pub bytes: u64,
-    /// These bytes with the buffer overhead that a kernel counts (`sk_wmem_queued`).
+    /// The same bytes with the buffer overhead that a kernel counts (`sk_wmem_queued`).
     pub memory: u64,
     /// Bytes that still fit into the subflow's send buffer.
     pub space: u64,
@@ -72,7 +72,7 @@ pub struct Delivery {
     pub last_sent: Option<Instant>,
 }
 
-/// What is configured for a subflow's path.
+/// Settings of a subflow's path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathTerms {
     /// Priority; a lower number is preferred.

@@ -9,8 +9,9 @@ use std::fmt::Write;
 const HEAD: &str = "scenario,scheduler,same_packets_as,plain_tcp_path,host,planned,runs,stalled,failed,failure,judged_by,\
                     goodput_mbps,goodput_ci95_mbps,completion_s,reference,difference,difference_ci95,significant,aggregation_benefit,share_by_path";
 
-/// The heading and the lines. An interval is half the width of the 95 % interval of the mean, or of the difference to
-/// the reference seed by seed. A scheduler without a measurement has a line without numbers.
+/// The table as CSV: a heading, and a line for each scheduler. An interval is half the width of the 95 % interval of
+/// the mean, or of the difference to the reference seed by seed. A scheduler without a measurement has a line without
+/// numbers.
 pub fn csv(comparisons: &[Comparison]) -> String {
     let mut out = format!("{}\n", METRICS.iter().fold(HEAD.to_owned(), |head, m| head + "," + m.csv));
     for comparison in comparisons {

@@ -52,7 +52,7 @@ pub struct RunPlan {
     pub argument: String,
     /// The scenario's text with all overrides.
     pub document: Document,
-    /// The files that the scenario names.
+    /// The trace files that the scenario names.
     pub traces: Traces,
     /// The variants, each a scheduler or plain TCP on a path, with the scenario for it.
     pub variants: Vec<(Variant, Scenario)>,
@@ -244,7 +244,7 @@ pub fn chosen(list: &str, registry: &Registry) -> Result<Vec<SchedulerSpec>, Fai
     Ok(specs)
 }
 
-/// The files that one scenario names.
+/// The trace files that one scenario names.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Traces {
     /// The folder of the scenario's file; `None` for built-in scenarios.
@@ -259,7 +259,7 @@ impl Traces {
         Traces { folder: folder.map(Path::to_owned), read: BTreeMap::new() }
     }
 
-    /// Reads the files that `scenario` names.
+    /// Reads the trace files that `scenario` names.
     ///
     /// # Errors
     /// If a file cannot be read; the error has its name and the reason.

@@ -134,7 +134,7 @@ impl ReadyPlan {
         &self.texts
     }
 
-    /// A changed version of this plan over the same scenarios, with the runs that `keep` leaves. `None` if `plan` is
+    /// A changed version of this plan over the same scenarios, with the runs that `keep` accepts. `None` if `plan` is
     /// `None` or wrong.
     ///
     /// # Errors

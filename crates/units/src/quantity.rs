@@ -53,7 +53,7 @@ impl fmt::Display for Bitrate {
 pub struct Probability(f64);
 
 impl Probability {
-    /// The probability of what never happens.
+    /// The probability of an impossible event.
     pub const ZERO: Probability = Probability(0.0);
 
     /// The probability `p`; `None` if `p` is not a number from 0 to 1.

@@ -2,7 +2,7 @@
 
 use core::fmt::Display;
 
-/// A number with what it counts: `1 run`, `3 runs`, `1 entry`, `3 entries`. `one` is the word for one of them.
+/// A count with its noun: `1 run`, `3 runs`, `1 entry`, `3 entries`. `one` is the noun's singular.
 pub fn counted(number: impl Display, one: &str) -> String {
     let number = number.to_string();
     let word = match (number.as_str(), one.strip_suffix('y')) {

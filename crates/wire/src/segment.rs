@@ -268,8 +268,9 @@ impl Options {
 /// A router's message that it cannot forward a packet because the packet is too large: ICMPv4 "fragmentation needed"
 /// (RFC 1191), or ICMPv6 "packet too big" (RFC 8201).
 ///
-/// A device that creates this value must have checked the message's checksum, and that the message quotes a TCP segment
-/// which the message's receiver sent. [`decode_packet_too_big`](crate::codec::decode_packet_too_big) checks both.
+/// A device that creates this value must have checked the message's checksum. It must also have checked that the
+/// message quotes a TCP segment of the message's receiver.
+/// [`decode_packet_too_big`](crate::codec::decode_packet_too_big) checks both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketTooBig {
     /// The source of the quoted packet, which is the host that gets the message.

@@ -1,12 +1,14 @@
 //! packetdrill's C interface (`packetdrill.h`), translated to `Stack`.
 //!
-//! This file, `calls.rs` and `waiting.rs` are the only ones with `unsafe`: packetdrill hands over pointers, to its own structs and to the one that it got from here, and calls
-//! the functions as C does. It is right about them as long as packetdrill keeps to its header: each pointer is valid for the call, and
-//! a buffer is as long as the argument beside it says. `fcntl` and `ioctl` have a list of any arguments there; functions with three named
-//! ones take the first of them from the same place on x86-64 and AArch64 Linux.
+//! This file, `calls.rs` and `waiting.rs` are the only ones with `unsafe`. packetdrill passes pointers to its own
+//! structs, and the pointer that it got from here, and calls the functions as C does. The code is right about these
+//! pointers as long as packetdrill keeps to its header: each pointer is valid for the call, and a buffer is as long as
+//! the argument beside it says. `fcntl` and `ioctl` have a list of any arguments there; functions with three named
+//! arguments take the first of them from the same place on x86-64 and AArch64 Linux.
 //!
-//! packetdrill calls from two threads: one runs the script, the other waits in calls that block. While a call waits, the script's thread
-//! moves the clock. Before it does, it gives the other one a moment to come back, so that what ends at a time also ends at it on the clock.
+//! packetdrill calls from two threads: one runs the script, the other waits in calls that block. While a call waits,
+//! the script's thread moves the clock. Before it moves the clock, it gives the other thread a moment to return, so
+//! that a call that ends at some time also ends at this time on the clock.
 
 #![expect(unsafe_code, reason = "a C interface")]
 

@@ -15,12 +15,13 @@ const SPIN: u32 = 50_000;
 /// retransmission (120 seconds, `max_rto`), because the connection may wait before the subflow does.
 const STALL: Duration = Duration::from_secs(240);
 
-/// By so much waiting data may be beyond a limit: the packet that crossed it, and those that fill the holes before what waits. Where a
-/// unit of the window field is larger than a byte, the offer is rounded up to it: that much more may come, as data and as its packet.
+/// Largest excess of waiting data over a limit: the packet that crossed it, and the packets that fill the holes before
+/// the waiting data. If a unit of the window field is larger than a byte, the offer is rounded up to this unit. That
+/// much more may come, as data and as its packet.
 const BEYOND: u64 = 64 << 10;
 
-/// A connection's data may take twice the window and this much in one place, the stream or a subflow. It and its records may take that
-/// twice, and the packets that it keeps alive once (`proto/src/receiver`).
+/// In one place, the stream or a subflow, a connection's data may take twice the window and 64 KiB. Data and its
+/// records may take twice that, and the packets that it keeps alive once (`proto/src/receiver`).
 const PLACES: u64 = 2 + 1;
 const LEAST_MEMORY: u64 = 64 << 10;
 

@@ -35,7 +35,7 @@ struct Settings {
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Place {
-    /// From the first byte that nobody carries.
+    /// From the first unassigned byte.
     Unassigned(i16),
     /// From the first unacknowledged byte.
     Unacked(i16),
@@ -54,7 +54,7 @@ enum Scripted {
         end: Place,
         queue: bool,
     },
-    /// What a sensible scheduler does, on any subflow.
+    /// The decision of a sensible scheduler, on any subflow.
     Next {
         subflow: u8,
         segments: u8,
@@ -69,7 +69,7 @@ enum Scripted {
     },
 }
 
-/// What both ends' schedulers decide next.
+/// The decisions that both ends' schedulers take next.
 type Script = Arc<Mutex<VecDeque<Scripted>>>;
 
 /// Makes schedulers that take their decisions from one script.

@@ -27,9 +27,9 @@ pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     /// The worst stall of the stream: its length divided by its limit, and its length. The limit is max(1 s, 3 RTO).
-    /// RTO is the longest timeout by RFC 6298, without any doubling, of the subflows that were usable when the stall
-    /// began and of those whose path works during the stall. The latter count because a path that carries the traffic
-    /// of others has a longer queue and longer round trips.
+    /// RTO is the longest timeout by RFC 6298, without any doubling, of two groups of subflows: those that were usable
+    /// when the stall began, and those whose path works during the stall. The second group counts because a path that
+    /// carries the traffic of others has a longer queue and longer round trips.
     pub(crate) stall: (f64, Duration),
     /// Data bytes that arrived more than once, relative to the most that all subflows together had in flight.
     pub(crate) duplicates: f64,
@@ -38,8 +38,9 @@ pub(crate) struct Outcome {
     /// Round trips from the first answer of a path that had been given up to data on it; `None` if there was no such
     /// path.
     pub(crate) reuse: Option<f64>,
-    /// Round trips from that answer until data may be assigned to the path. Also that time relative to its limit, which
-    /// is two round trips and the time that a receiver may take to acknowledge a lone segment (RFC 5681 §4.2).
+    /// Round trips from that answer until data may be assigned to the path, and the same time relative to its limit.
+    /// The limit is two round trips plus the time for which a receiver may delay the acknowledgement of a lone segment
+    /// (RFC 5681 §4.2).
     pub(crate) offered: Option<(f64, f64)>,
     /// The longest time between two probes of a dark path.
     pub(crate) probe: Option<Duration>,
@@ -51,7 +52,7 @@ pub(crate) struct Outcome {
     pub(crate) stale_after: Option<f64>,
 }
 
-/// What a path's packets show at the sender.
+/// Signs of a path's state in the packets at the sender.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathWatch {
     dark: Option<(Instant, Instant)>,

@@ -34,7 +34,7 @@ pub(super) struct Change {
     pub(super) file: String,
     /// The function without its documentation and attributes.
     pub(super) function: Span,
-    /// What is replaced.
+    /// The replaced part of the file.
     pub(super) span: Span,
     pub(super) replacement: String,
 }

@@ -25,10 +25,11 @@ const JOINED: [(usize, &[&str]); 5] =
     [(2, &["ONE2"]), (5, &["ONE2", "TWO2"]), (8, &["ONE2"]), (11, &["ONE2", "TWO4"]), (14, &["TWO4"])];
 /// Counters of the client's kernel.
 const COUNTED: [(&str, u64); 2] = [("MPTcpExtAddAddr", 2), ("MPTcpExtRmAddr", 2)];
-/// A path carries data in a second if it carries so many bytes.
+/// A path carries data in a second if it carries at least this many bytes.
 const CARRIES: u64 = 125_000;
 
-/// What the client's kernel shows a second after the last line: bytes that left on each path so far, and where subflows go.
+/// Output of the client's kernel one second after the last line: bytes that left on each path so far, and the
+/// destinations of subflows.
 struct Second {
     sent: [u64; 2],
     peers: Vec<String>,
@@ -90,7 +91,7 @@ pub(super) fn follow(version: &Version) -> Result<(), String> {
     if left.trim() == "0" { Ok(()) } else { Err(format!("the server has left behind:\n{left}")) }
 }
 
-/// Where subflows went, and which paths carried data.
+/// Checks the destinations of subflows, and the paths that carried data.
 fn check_seconds(seen: &str, named: &impl Fn(&str) -> String) -> Result<(), String> {
     let seconds: Vec<Second> = seen.split("end\n").map(read_second).collect();
     for (second, expected) in JOINED {

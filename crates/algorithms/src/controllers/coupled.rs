@@ -17,7 +17,7 @@ pub(crate) const ENTRY: ControllerEntry = ControllerEntry {
     build: |_| Ok(Box::new(Coupled::default())),
 };
 
-/// One window over all subflows.
+/// A controller with one congestion window over all subflows.
 #[derive(Debug, Default)]
 pub struct Coupled {
     increase: FractionalIncrease,

@@ -78,8 +78,8 @@ impl FractionalIncrease {
         f64::from(window.cwnd) + self.credit
     }
 
-    /// The threshold after a loss in whole segments, at least 2, for the `exact` window that the loss leaves. The
-    /// fraction is kept, so that a window that grows slowly does not lose most of a segment at each loss.
+    /// Returns the slow start threshold after a loss: the window `exact` that the loss leaves, in whole segments, at
+    /// least 2. The fraction is kept, so that a window that grows slowly does not lose most of a segment at each loss.
     pub fn threshold(&mut self, exact: f64) -> u32 {
         let whole = libm::floor(exact).max(2.0);
         self.credit = (exact - whole).max(0.0);

@@ -81,7 +81,7 @@ impl Westwood {
     }
 }
 
-/// The subflow with the shortest backlog first.
+/// A scheduler that prefers the subflow with the shortest backlog.
 #[derive(Debug, Default)]
 pub struct Bas {
     westwood: [Westwood; SubflowId::MAX_SUBFLOWS],

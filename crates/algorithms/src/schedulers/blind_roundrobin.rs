@@ -42,7 +42,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |_| Ok(Box::new(BlindRoundRobin::default())),
 };
 
-/// Passes the turn on when a window is exhausted.
+/// A round robin that passes the turn on when the subflow's window is exhausted.
 #[derive(Debug, Default)]
 pub struct BlindRoundRobin {
     current: Option<SubflowId>,

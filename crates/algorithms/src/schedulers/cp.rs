@@ -153,7 +153,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     },
 };
 
-/// The largest round-trip time that is used (D_c).
+/// Limit of the round-trip times that may be used (D_c).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DelayConstraint {
     /// Every round-trip time is allowed.
@@ -201,7 +201,8 @@ pub struct Config {
     pub max_guard: Duration,
     /// Segments of a probe.
     pub probe: u32,
-    /// Whether every denial counts as a pause and leads to probes; if false, only B above the available buffer does.
+    /// Whether every denial counts as a pause and leads to probes. If false, only a denial because B exceeds the
+    /// available buffer does.
     pub probe_after_all: bool,
 }
 

@@ -98,7 +98,7 @@ impl Feedback {
         Feedback { alpha, exempts_losses: false, rounds, carried: SendMap::new() }
     }
 
-    /// The same, but rounds in which the subflow or a faster one lost something are ignored.
+    /// Makes the feedback ignore rounds in which the subflow or a faster one lost segments.
     pub fn exempting_losses(self) -> Self {
         Feedback { exempts_losses: true, ..self }
     }

@@ -108,7 +108,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     },
 };
 
-/// How much each side repeats where the sides of a chunk meet.
+/// Amount of data that each side repeats where the two sides of a chunk meet.
 #[derive(Clone, Copy, Debug)]
 pub struct Redundancy {
     /// The least number of segments.

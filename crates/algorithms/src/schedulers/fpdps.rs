@@ -262,7 +262,7 @@ struct Memo {
     segments: u64,
 }
 
-/// The prediction of `fpdps`: the most likely course of rounds, given the losses.
+/// The prediction of `fpdps`: the most likely sequence of rounds, given the losses.
 #[derive(Debug)]
 pub struct MostLikely {
     outcomes: u32,

@@ -64,7 +64,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |v| Ok(Box::new(Linux::new(v.integer("burst"), v.integer("fragment")))),
 };
 
-/// The subflow whose queue drains first.
+/// A scheduler that prefers the subflow whose queue drains first.
 #[derive(Debug)]
 pub struct Linux {
     burst: u64,

@@ -81,7 +81,7 @@ impl Measured {
     }
 }
 
-/// The subflow that delivers a segment first.
+/// A scheduler that prefers the subflow that delivers a segment first.
 #[derive(Debug, Default)]
 pub struct LinuxEarly {
     measured: [Measured; SubflowId::MAX_SUBFLOWS],

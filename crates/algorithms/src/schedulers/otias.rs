@@ -43,7 +43,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |_| Ok(Box::new(Otias)),
 };
 
-/// Earliest arrival, by the papers' rule.
+/// A scheduler that prefers the subflow with the earliest arrival, by the papers' rule.
 #[derive(Debug, Default)]
 pub struct Otias;
 

@@ -50,7 +50,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |_| Ok(Box::new(OtiasKernel)),
 };
 
-/// Earliest arrival, as in the kernel port.
+/// A scheduler that prefers the subflow with the earliest arrival, as in the kernel port.
 #[derive(Debug, Default)]
 pub struct OtiasKernel;
 

@@ -41,7 +41,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |_| Ok(Box::new(Redundant)),
 };
 
-/// Every byte on every subflow.
+/// A scheduler that sends every byte on every subflow.
 #[derive(Debug, Default)]
 pub struct Redundant;
 

@@ -205,7 +205,8 @@ fn next_of_fastest(view: &View<'_>, id: SubflowId, redundant: SubflowSet) -> Opt
 }
 
 impl Rems {
-    /// `printed`: whether eqs. 6 and 8 are used as they are printed, instead of what the faster paths sent.
+    /// `printed`: whether eqs. 6 and 8 are used as they are printed. If not, they use the data that the faster paths
+    /// sent.
     pub fn new(printed: bool) -> Self {
         Rems { printed, ..Rems::default() }
     }

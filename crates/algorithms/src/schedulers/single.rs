@@ -59,7 +59,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |v| Ok(Box::new(Single::new(SubflowId(v.integer("path") as u8), v.time("patience")))),
 };
 
-/// Everything on one subflow.
+/// A scheduler that sends everything on one subflow.
 #[derive(Debug)]
 pub struct Single {
     path: SubflowId,

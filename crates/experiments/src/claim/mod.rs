@@ -36,7 +36,7 @@ impl Verdict {
         }
     }
 
-    /// Whether an ablation may tell why.
+    /// Whether ablations are tried for a claim with this verdict.
     pub fn wants_ablation(self) -> bool {
         self != Verdict::Holds
     }
@@ -53,7 +53,7 @@ impl Verdict {
     }
 }
 
-/// What one comparison says of its claim.
+/// The finding of one comparison about its claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The whole 95 % interval is where the claim puts it.
@@ -100,12 +100,12 @@ impl Found {
     }
 }
 
-/// One comparison at one place.
+/// The result of one comparison at one point.
 #[derive(Clone, Debug)]
 pub struct Atom {
-    /// Where: the scenario if there are several, and the parameters.
+    /// The point: the scenario if there are several, and the values of the parameters.
     pub at: String,
-    /// What is compared, such as `minrtt < tcp-path0`.
+    /// The compared sides, such as `minrtt < tcp-path0`.
     pub what: String,
     /// The metric of the left side.
     pub metric: String,
@@ -115,7 +115,7 @@ pub struct Atom {
     pub right: f64,
     /// Left minus right, seed by seed or point by point.
     pub difference: Difference,
-    /// What it says of the claim.
+    /// The finding about the claim.
     pub found: Found,
     /// The index of the scenario.
     pub scenario: usize,
@@ -124,29 +124,30 @@ pub struct Atom {
 }
 
 impl Atom {
-    /// Whether it supports the claim.
+    /// Whether the comparison supports the claim.
     pub fn supports(&self) -> bool {
         self.found == Found::Supported
     }
 }
 
-/// A claim with what became of it.
+/// A claim with its verdict.
 #[derive(Clone, Debug)]
 pub struct Judged<'a> {
     /// The claim.
     pub claim: &'a Claim,
-    /// What became of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Its comparisons.
+    /// The claim's comparisons.
     pub atoms: Vec<Atom>,
-    /// If it holds partly: where it holds, by the one parameter that tells most.
+    /// If the claim holds partly: the region where it holds, described by the parameter that tells most.
     pub region: Option<String>,
-    /// If the source leaves values open: with how many of how many combinations of them all comparisons support the claim.
+    /// If the source leaves values open: the number of their combinations for which all comparisons support the claim,
+    /// and the number of all combinations.
     pub open: Option<(usize, usize)>,
 }
 
 impl Judged<'_> {
-    /// How many comparisons have found this.
+    /// Number of comparisons with this finding.
     pub fn count(&self, found: Found) -> usize {
         self.atoms.iter().filter(|a| a.found == found).count()
     }
@@ -337,7 +338,7 @@ fn place(sweep: &Sweep, scenario: usize, points: &[(usize, usize)], comparison: 
 }
 
 impl Comparison {
-    /// What is compared, such as `minrtt < 0.9 · tcp-path0`.
+    /// The compared sides, such as `minrtt < 0.9 · tcp-path0`.
     pub fn words(&self, sweep: &Sweep) -> String {
         let side = |side: &Side| match side {
             Side::Constant(number) => number.to_string(),

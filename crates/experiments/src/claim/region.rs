@@ -1,4 +1,4 @@
-//! Where a claim holds that holds partly: by scenario, by comparison or by the values of one parameter.
+//! The region where a partly true claim holds: by scenario, by comparison or by the values of one parameter.
 
 use super::Atom;
 use crate::plan::Plan;
@@ -31,7 +31,7 @@ impl Part {
     }
 }
 
-/// What comparisons can be told apart by.
+/// Properties by which comparisons can be told apart.
 struct Division {
     name: String,
     /// In the order of the plan.

@@ -1,4 +1,4 @@
-//! Plan files: which runs to make, which figures to draw from them, and which claims they decide.
+//! Plan files: the runs to make, the figures to draw from them, and the claims that they decide.
 //!
 //! A plan is TOML. Every value that differs between the runs is an override of a scenario in the form of `--set`, so a
 //! plan can vary every setting of a scenario.
@@ -31,7 +31,8 @@ pub struct PlanScenario {
     pub from: String,
     /// The settings that the plan changes in it.
     pub set: Vec<Override>,
-    /// Whether the source leaves open which of such scenarios it had. Then a claim is decided for each of them separately.
+    /// Whether the scenario is one of several that the source may have used. A claim is then decided for each of them
+    /// separately.
     pub open: bool,
     /// The place in the plan.
     pub place: Place,
@@ -263,7 +264,7 @@ pub struct Ablation {
 /// A number that the source prints.
 #[derive(Clone, Debug)]
 pub struct Printed {
-    /// The index of the variant that it is of.
+    /// The index of the variant to which the number belongs.
     pub variant: usize,
     /// The metric's name.
     pub metric: String,
@@ -273,7 +274,7 @@ pub struct Printed {
     pub source: String,
     /// The conditions on the points: parameters (by index) with conditions.
     pub only: Vec<(usize, Condition)>,
-    /// Whether the variant is the baseline, so that the number says how near the networks are to the source's.
+    /// Whether the variant is the baseline. The number then shows how close our networks are to the source's.
     pub calibrates: bool,
 }
 
@@ -296,15 +297,17 @@ pub struct Claim {
     pub source: String,
     /// The source's own numbers, if it has any.
     pub expected: String,
-    /// What the source's abstract or conclusion promises, in its words, if this claim is about that.
+    /// The promise of the source's abstract or conclusion that this claim is about, in the source's words.
     pub promise: Option<String>,
-    /// By which part the source's left side differs from its right side, where it prints both: 0.12 for "12 % more".
+    /// Relative difference of the left side to the right side in the source, if the source prints both: 0.12 for "12 %
+    /// more".
     pub effect: Option<f64>,
-    /// Whether it is not the source's: an ablation, another scheduler, an altered set-up. It does not count in the tally.
+    /// Whether the claim is ours and not the source's: an ablation, another scheduler, an altered set-up. Such a claim
+    /// does not count in the tally.
     pub ours: bool,
     /// The comparisons that the claim consists of.
     pub comparisons: Vec<Comparison>,
-    /// What was found out about a claim that does not hold.
+    /// The reason, if one was found, why the claim does not hold.
     pub finding: String,
 }
 

@@ -45,8 +45,7 @@ impl Passing {
     }
 }
 
-/// One middlebox. Each segment that it puts out has a direction of its own, which may differ from that of the segment
-/// that came in.
+/// One middlebox. Each outgoing segment has a direction of its own, which may differ from that of the incoming segment.
 pub(crate) trait Element {
     /// Handles a segment and puts the resulting ones into `out`.
     fn pass(&mut self, now: Instant, passing: Passing, out: &mut Vec<Passing>);

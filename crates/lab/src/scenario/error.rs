@@ -63,8 +63,8 @@ impl ScenarioError {
         start..start + column(place.lines().next().unwrap_or("")).max(1)
     }
 
-    /// The name that was probably meant: a setting for an unknown key, or a name for a value that takes one of some
-    /// names. `None` if no allowed name is near enough.
+    /// The name that was probably meant: an existing setting for an unknown key, or an allowed name for a wrong value.
+    /// `None` if no name is similar enough.
     pub fn suggestion(&self) -> Option<Suggestion> {
         let is_there = |word: &str| names_in(&self.allowed).any(|name| name == word);
         let near = |word: &str| nearest(word, names_in(&self.allowed)).filter(|name| *name != word).map(str::to_owned);

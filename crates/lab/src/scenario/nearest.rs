@@ -3,8 +3,8 @@
 /// Least letters of a beginning that identifies a name.
 const LEAST_LETTERS: usize = 3;
 
-/// The name most similar to `wanted`, if it is similar enough: at most one letter in three is missing, too many, wrong,
-/// or exchanged with its neighbour. If there is none, the only name that begins with `wanted`.
+/// The name most similar to `wanted`, if it is similar enough: at most one letter in three is missing, added, wrong, or
+/// exchanged with its neighbour. If no name is similar enough, the only name that begins with `wanted`.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let letters = wanted.chars().count();
     let wanted = wanted.to_lowercase();

@@ -41,7 +41,7 @@ pub struct Class {
     pub mptcp: bool,
     /// Whether a path in use has random loss.
     pub random_loss: bool,
-    /// Whether a given amount is sent, instead of for a given time.
+    /// Whether a run sends a fixed amount of data, instead of sending for a fixed time.
     pub sized: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct Comparison {
     pub linux: Quartiles,
     /// Our results, in the same unit.
     pub ours: Quartiles,
-    /// Linux's median whole frames at the server in the measured time, bytes, by path.
+    /// Bytes of whole frames at the server in the measured time, by path: the median of Linux's runs.
     pub linux_frames: [f64; 2],
     /// The same for our runs.
     pub our_frames: [f64; 2],
@@ -118,8 +118,8 @@ impl Comparison {
         self.runs.iter().filter(|r| r.problem.is_some()).count()
     }
 
-    /// One line of results: medians and Linux's interquartile range, in seconds if a given amount is sent, otherwise in
-    /// Mbit/s.
+    /// One line of results: medians and Linux's interquartile range, in seconds for a fixed amount of data, otherwise
+    /// in Mbit/s.
     pub fn json(&self) -> Value {
         json!({
             "id": self.reference.id,

@@ -7,22 +7,22 @@ use crate::benefit::aggregation_benefit;
 /// A limit, and whether it holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// The scenarios that it applies to, and the figure.
+    /// The scenarios that the limit applies to, and the limited figure.
     pub what: &'static str,
     /// The required value.
     pub required: String,
     /// The measured value.
     pub measured: String,
-    /// Number of scenarios that it applies to.
+    /// Number of these scenarios.
     pub scenarios: usize,
-    /// Whether it holds; `None` without scenarios.
+    /// Whether the limit holds; `None` without scenarios.
     pub holds: Option<bool>,
 }
 
 /// The distribution of |difference| over the scenarios of one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Name of the class. TCP without loss is divided further.
+    /// Name of the class. The class of plain TCP without random loss has several rows.
     pub name: String,
     /// Number of scenarios.
     pub scenarios: usize,

@@ -99,7 +99,7 @@ impl Setup {
     pub fn has_fixed_window(&self) -> bool {
         self.initial_rmem >= self.rmem
     }
-    /// Whether a given amount is sent.
+    /// Whether a run sends a fixed amount of data.
     pub fn is_sized(&self) -> bool {
         matches!(self.amount, Amount::Bytes(_))
     }

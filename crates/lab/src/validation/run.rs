@@ -58,7 +58,7 @@ pub fn run(reference: &Reference, seed: u64, registry: &Registry) -> Result<OurR
     run_variant(reference, &Variant::AsWritten, seed, registry)
 }
 
-/// Runs a variant of it: MPTCP with another scheduler, everything else equal.
+/// Like [`run`], but with another MPTCP scheduler and everything else equal.
 ///
 /// # Errors
 /// As for [`run`].

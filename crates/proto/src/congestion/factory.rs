@@ -7,7 +7,8 @@ use std::sync::Arc;
 /// Makes congestion controllers of one kind, one for each subflow.
 ///
 /// A controller written in Rust declares a constant [`ControllerEntry`] instead. Implement this trait for a controller
-/// that comes into being while the program runs: it can have texts of its own, and state that its controllers share.
+/// that is only known while the program runs. Such a factory can have texts of its own, and state that its controllers
+/// share.
 pub trait ControllerFactory: Described {
     /// Whether the controllers look at the connection's other subflows.
     fn coupled(&self) -> bool;

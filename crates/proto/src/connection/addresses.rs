@@ -69,7 +69,7 @@ impl Connection {
         self.schedule(now);
     }
 
-    /// Makes a subflow a backup, or ends that, here and at the peer (MP_PRIO, RFC 8684 §3.3.8).
+    /// Makes a subflow a backup or a normal subflow, here and at the peer (MP_PRIO, RFC 8684 §3.3.8).
     //= RFC 8684 §3.3.8: "the MP_PRIO option, shown in Figure 11, can be used to change the "B" flag of the subflow on
     //= which it is sent"
     //= tests: mp_prio::a_subflow_becomes_a_backup_and_is_used_again, mp_prio::with_nothing_but_backups_sending_goes_on

@@ -48,16 +48,17 @@ pub(super) enum LifePhase {
 pub(super) struct Lifecycle {
     pub(super) phase: LifePhase,
     pub(super) data_fin: DataFin,
-    /// When outstanding data last got a sign of life, or became outstanding.
+    /// When the peer last showed a sign of life while data was outstanding, or data became outstanding.
     pub(super) progress_at: Instant,
     /// When the peer last acknowledged something at the data level, had no room for more, or had nothing to
     /// acknowledge.
     pub(super) stream_moved_at: Instant,
-    /// When the application left, if it has. It reads no more since then.
+    /// When the application left ([`Connection::leave`]), if it did. After that it reads no more.
     pub(super) left_at: Option<Instant>,
 }
 
-/// What an application has left behind may take this many close timeouts in all, however little a peer acknowledges in each.
+/// Close timeouts after which a connection that the application has left is given up, even if the peer still
+/// acknowledges data.
 const MOST_TIMEOUTS_AFTER_LEAVING: u64 = 60;
 
 impl Lifecycle {
@@ -90,8 +91,8 @@ impl Lifecycle {
         }
     }
 
-    /// Notes a sign of life of the peer that brings no progress. It does not count after the application has left: then
-    /// only what brings the connection nearer to its end counts.
+    /// Notes a sign of life of the peer without progress. It is ignored after the application has left: then only
+    /// progress towards the connection's end extends the wait.
     #[inline]
     pub(super) fn note_answer(&mut self, now: Instant) {
         if self.left_at.is_none() {
@@ -99,7 +100,7 @@ impl Lifecycle {
         }
     }
 
-    /// Time at which the connection is given up if nothing brings it nearer to its end before.
+    /// When the connection is given up, unless it makes progress before.
     pub(super) fn end_of_wait(&self, close_timeout: Duration) -> Instant {
         let after_leaving = close_timeout.saturating_mul(MOST_TIMEOUTS_AFTER_LEAVING);
         let last = self.left_at.map_or(Instant::FAR_FUTURE, |left| left + after_leaving);
@@ -131,10 +132,10 @@ impl Connection {
         }
     }
 
-    /// The application leaves: it neither writes nor reads any more. If it has not read all data that has come, or more
-    /// comes later, the connection is aborted, so that the peer learns of the loss. Otherwise it ends as by
-    /// [`Connection::close`]. It is given up if for `close_timeout` the peer neither acknowledges more data nor ends its
-    /// direction, and at the latest after 60 times `close_timeout`.
+    /// Ends the connection for an application that neither writes nor reads any more. If received data is unread, or
+    /// data arrives later, the connection is aborted, so that the peer learns of the loss. Otherwise it closes as after
+    /// [`Connection::close`]. The connection is given up if the peer neither acknowledges more data nor ends its
+    /// direction for `close_timeout`, and at the latest after 60 times `close_timeout`.
     //= RFC 9293 §3.6.1 (SHLD-3): "If such a host issues a CLOSE call while received data is still pending in the TCP connection, or if new
     //= data is received after CLOSE is called, its TCP implementation SHOULD send a RST to show that data was lost"
     //= tests: leaving::data_that_nobody_reads_any_more_is_answered_by_a_reset
@@ -159,8 +160,8 @@ impl Connection {
         if self.is_mptcp() {
             return self.abort(now);
         }
-        // The peer believes a reset with the number that it has named itself, whatever else it has not received (RFC
-        // 5961 §3.2).
+        // The reset takes its sequence number from the peer's acknowledgement, so the peer accepts it whatever data has
+        // not reached it (RFC 5961 §3.2).
         self.shared.control.push_back(segment.resetting_answer());
         self.shared.abort_subflows(&mut self.subflows);
         self.shared.fail(now, ConnectionError::Aborted);
@@ -203,7 +204,7 @@ impl Connection {
         self.shared.report_end();
     }
 
-    /// Whether this SYN opens a new connection between a subflow's addresses. A subflow in TIME-WAIT ends then.
+    /// Whether this SYN may open a new connection in the place of subflow `id`. If so, a subflow in TIME-WAIT ends.
     //= RFC 9293 §3.6.1 (MAY-2): "it MAY accept a new SYN from the remote TCP endpoint to reopen the connection directly from TIME-WAIT state"
     //= tests: time_wait::a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not
     #[cold]
@@ -248,8 +249,8 @@ impl Connection {
         }
     }
 
-    /// Handles subflows that end in order while the connection continues: the peer did not want them any more. If none
-    /// is left, another join is tried.
+    /// Removes subflows that have closed in order while the connection continues. If none is left, another join is
+    /// tried.
     fn forget_ended_subflows(&mut self, now: Instant) {
         // A subflow in TIME-WAIT carries nothing any more.
         let has_ended = |s: &&Subflow| s.has_ended() && !s.health.is_down();
@@ -263,8 +264,8 @@ impl Connection {
         }
     }
 
-    /// "A FIN in MPTCP only affects the subflow on which it is sent" (RFC 8684 §3.3.3). If other subflows can continue,
-    /// this one ends in our direction too; the last one still carries our data.
+    /// Handles the peer's FIN on subflow `id`, which ends this subflow only. We close our direction of it too, unless
+    /// it is the last subflow and some of our data is unacknowledged.
     //= RFC 8684 §3.3.3: "a FIN in MPTCP only affects the subflow on which it is sent"
     //= tests: close::the_end_of_one_subflow_is_not_the_end_of_the_stream
     pub(super) fn follow_subflow_fin(&mut self, now: Instant, id: SubflowId) {
@@ -273,7 +274,7 @@ impl Connection {
         }
         let at = self.subflows.at(id);
         if at.subflow.mappings.has_waiting() {
-            // Data without its mapping will not get it any more.
+            // The mapping of the waiting data can no longer arrive.
             return self.refuse_subflow(now, id, ResetReason::Middlebox);
         }
         let map = &self.shared.sender.map;
@@ -303,7 +304,7 @@ impl Connection {
     pub(super) fn give_up(&mut self, now: Instant) {
         let over = self.shared.is_over();
         for subflow in self.subflows.iter_mut().filter(|s| s.tcp.is_established() && !s.tcp.in_time_wait()) {
-            // If the peer is alive after all, it need not wait for a timeout of its own.
+            // A peer that is alive after all learns of the end without a timeout of its own.
             self.shared.control.push_back(subflow.tcp.reset_segment(now));
         }
         self.shared.abort_subflows(&mut self.subflows);
@@ -314,8 +315,8 @@ impl Connection {
         }
     }
 
-    /// Ends the connection if no subflow is left. But while neither direction has ended, others may still join for
-    /// `close_timeout`.
+    /// Ends the connection if no subflow is left. As long as neither direction has ended, it first waits
+    /// `close_timeout` for new subflows.
     //= RFC 8684 §3.5: "MPTCP's connection will stay alive at the data level, in order to permit break-before-make
     //= handover between subflows"
     //= tests: close::a_connection_that_has_lost_its_last_subflow_to_a_reset_can_be_joined_for_a_while
@@ -399,7 +400,7 @@ impl Shared {
         self.fail(now, ConnectionError::Reset);
     }
 
-    /// Ends our direction on every subflow; one that is still in its handshake is no longer needed.
+    /// Ends our direction on every subflow, and aborts joins that are still in their handshake.
     //= RFC 8684 §3.3.3: "Both hosts SHOULD send FINs on all subflows, as a courtesy, to allow middleboxes to clean up state even if
     //= an individual subflow has failed"
     //= tests: close::either_side_first_or_both_at_once
@@ -408,7 +409,7 @@ impl Shared {
         self.addresses.stop_repeating();
         for subflow in subflows.iter_mut() {
             if subflow.tcp.can_send() {
-                // The end has as much time as data has.
+                // The FIN may take as long as data may.
                 self.life.progress_at = now;
             }
             if subflow.join != Join::Initial && !subflow.tcp.is_established() {

@@ -123,7 +123,7 @@ impl ConnectionCounters {
     }
 }
 
-/// One connection: its subflows, and all else, which they share.
+/// One connection: its subflows and the state that they share.
 pub struct Connection {
     subflows: SubflowTable,
     shared: Shared,

@@ -220,7 +220,7 @@ pub struct Given {
     pub subflow: SubflowId,
     /// The range of the stream.
     pub range: Range<DataSeq>,
-    /// The limit that made it smaller than the scheduler asked for, if it is smaller.
+    /// The limit that shortened the assignment, if one did.
     pub clipped_by: Option<ClippedBy>,
 }
 

@@ -24,7 +24,7 @@ pub struct ConnectionSnapshot {
     pub receiving: ReceivingState,
     /// The connection's counters.
     pub counters: ConnectionCounters,
-    /// Error of the scheduler's last decision that could not be carried out. The default scheduler decided instead.
+    /// The error of the last scheduler decision that could not be carried out. The default scheduler decided instead.
     pub schedule_error: Option<ScheduleError>,
 }
 
@@ -42,7 +42,7 @@ pub struct SendingState {
     pub unassigned_bytes: u64,
     /// Size of the window that the peer offers, bytes.
     pub window_bytes: u64,
-    /// End of that window: the first byte that may not be sent yet.
+    /// End of that window: position of the first byte that may not be sent yet.
     pub window_end: u64,
     /// Size of the connection's send buffer, bytes.
     pub buffer_bytes: u64,
@@ -75,14 +75,14 @@ pub struct ReceivingState {
     pub in_order_bytes: u64,
     /// Bytes that wait for earlier bytes of the stream.
     pub out_of_order_bytes: u64,
-    /// Bytes that wait for a hole in their subflow's own sequence.
+    /// Bytes that wait for earlier bytes in the sequence of their subflow.
     pub held_bytes: u64,
     /// End of the window that was offered to the peer.
     pub window_end: u64,
 }
 
 impl ReceivingState {
-    /// Bytes that have arrived and wait for earlier bytes, of the stream or of their subflow.
+    /// Bytes that have arrived and wait for earlier bytes of the stream or of their subflow.
     pub fn waiting_bytes(&self) -> u64 {
         self.out_of_order_bytes + self.held_bytes
     }
@@ -128,8 +128,8 @@ impl Connection {
         }
     }
 
-    /// Progress of the stream from the peer. This costs less than [`Connection::snapshot`], for callers that ask at
-    /// each segment.
+    /// Progress of the stream from the peer. This costs less than [`Connection::snapshot`] and suits callers that ask
+    /// at each segment.
     #[inline]
     pub fn receiving(&self) -> ReceivingState {
         ReceivingState {
@@ -140,20 +140,20 @@ impl Connection {
         }
     }
 
-    /// The addresses of a subflow, ours first; `None` if there is no subflow of this name.
+    /// The local and the remote address of a subflow; `None` if no subflow has this name.
     #[inline]
     pub fn addresses(&self, id: SubflowId) -> Option<(SocketAddr, SocketAddr)> {
         self.subflows.get(id).map(|s| (s.tcp.local, s.tcp.remote))
     }
 
-    /// Data bytes that each subflow delivered before any other did ([`SubflowSnapshot::first_bytes`]), without the rest
-    /// of the snapshot.
+    /// [`SubflowSnapshot::first_bytes`] of each subflow, without the rest of the snapshot: data bytes that the subflow
+    /// delivered before any other did.
     #[inline]
     pub fn first_bytes(&self) -> impl Iterator<Item = (SubflowId, u64)> + '_ {
         self.subflows.iter().map(|s| (s.id, s.first_bytes))
     }
 
-    /// The state of all subflows. Dead ones are included until their names are used again.
+    /// The state of all subflows. A dead subflow is included until its name is used again.
     pub fn subflows(&self) -> impl Iterator<Item = SubflowSnapshot> + '_ {
         self.subflows.iter().map(|s| s.snapshot(self.shared.config.send_buffer))
     }
@@ -172,16 +172,16 @@ pub enum Progress {
     /// There is data, room in a congestion window and room in the peer's window, but nothing was assigned: the
     /// scheduler waits.
     SchedulerWaits,
-    /// As before, but the scheduler has assigned what Nagle's rule, or an application that has more to come, keeps as a short segment. Also
-    /// a short segment that a subflow was given and that Nagle's rule keeps there.
+    /// A short segment waits although there is room for it: Nagle's rule holds it back, before or after it is queued on
+    /// a subflow, or the application has announced more data.
     ShortSegmentWaits,
-    /// No data waits for a scheduler that could assign it, and a paced segment waits for its time.
+    /// A paced segment waits for its time, and there is no other data that the scheduler could assign now.
     Paced,
 }
 
 impl Connection {
-    /// The limit that keeps this connection from sending more. Ask when the connection is drained, so that everything
-    /// that could be sent has left.
+    /// The limit that keeps this connection from sending more. Call this when the connection is drained, so that
+    /// everything that could be sent has left.
     pub fn progress(&self) -> Progress {
         let usable = || self.subflows.usable();
         if !self.shared.life.is_connected() || usable().next().is_none() {
@@ -212,7 +212,7 @@ impl Connection {
     /// Whether a subflow that may be chosen has room for a segment.
     fn has_room(&self) -> bool {
         let has_space = |s: &Subflow| s.has_space(self.shared.config.send_buffer);
-        // A backup always has room, and is not used while another subflow is alive.
+        // A backup has room, but is not used while another subflow is alive.
         let first_choice = || self.subflows.usable().filter(|s| !s.backup && s.is_alive());
         match first_choice().next() {
             Some(_) => first_choice().any(has_space),

@@ -181,9 +181,9 @@ pub(super) fn is_nobodys(ip: IpAddr) -> bool {
     ip.is_unspecified() || ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
-/// Whether a segment for no connection may be answered. Excluded are segments from or to an address that is not the
-/// address of one host, from this host to itself on the same port (LAND), from a loopback address to another address,
-/// and those that begin and end a connection at once.
+/// Whether a segment for no connection may be answered. No answer goes to these: segments from or to an address that is
+/// not the address of one host; from this host to itself on the same port (LAND); from a loopback address to another
+/// address; and segments that begin and end a connection at once.
 //= RFC 9293 §3.9.2.3 (MUST-57): "A TCP implementation MUST silently discard an incoming SYN segment that is addressed to a broadcast or multicast
 //= address"
 //= tests: strangers::what_nobody_can_have_sent_is_not_answered
@@ -208,9 +208,10 @@ impl Endpoint {
         self.backlog.tell()
     }
 
-    /// Accepts a connection with these settings. `addresses` are this host's addresses that it may use; all but the one
-    /// that the peer connected to are announced. [`ConnectionEvent::Connected`](crate::ConnectionEvent::Connected)
-    /// follows when the peer has completed the handshake.
+    /// Accepts a connection with these settings. `addresses`: this host's addresses that the connection may use. All of
+    /// them are announced except the one that the peer connected to.
+    /// [`ConnectionEvent::Connected`](crate::ConnectionEvent::Connected) follows when the peer has completed the
+    /// handshake.
     ///
     /// # Errors
     /// If the request is over, the half-open limit is reached, or the scheduler or controller rejects its parameters.

@@ -131,8 +131,8 @@ impl Endpoint {
     }
 
     /// Listens like [`Endpoint::listen`], but accepts every connection with these settings ([`Endpoint::poll_accept`])
-    /// and answers each SYN at once. `addresses` are this host's addresses that a connection may use; all but the one
-    /// that the peer connected to are announced.
+    /// and answers each SYN at once. `addresses`: this host's addresses that a connection may use. All of them are
+    /// announced except the one that the peer connected to.
     ///
     /// # Errors
     /// As for [`Endpoint::listen`].

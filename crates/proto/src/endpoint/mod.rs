@@ -57,7 +57,7 @@ pub struct ConnectionHandle {
 pub struct LocalAddress {
     /// The address.
     pub address: IpAddr,
-    /// What is configured for the path that starts at this address.
+    /// Settings of the path that starts at this address.
     pub meta: PathMeta,
 }
 
@@ -328,9 +328,9 @@ impl Endpoint {
     /// Processes a segment that arrived with this ECN codepoint, or several segments that a device has joined
     /// ([`Segment::segment_size`]). Data that is kept shares the memory of the segment's bytes.
     ///
-    /// Joined segments, with one mapping or several, have the same effect as one by one, except for acknowledgements:
-    /// as in a kernel with receive offload, there is one decision for all of them, which is to acknowledge if they have
-    /// more bytes than one full segment, and each part counts as a full segment in length.
+    /// Joined segments, with one mapping or several, have the same effect as single ones, except for acknowledgements.
+    /// As in a kernel with receive offload, there is one decision for all parts: an acknowledgement is due if they have
+    /// more bytes than one full segment. Each part counts as a full segment in length.
     //= RFC 9293 §3.10.7.4 (MUST-58): "In general, the processing of received segments MUST be implemented to aggregate ACK segments
     //= whenever possible"
     //= tests: super_segments::what_arrives_as_one_is_taken_as_several_are, delayed_ack::every_second_full_segment_is_acknowledged

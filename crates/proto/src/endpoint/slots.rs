@@ -130,7 +130,8 @@ impl Endpoint {
         self.look_for_room(index);
     }
 
-    /// Entries of all tables, including free slots: what an endpoint costs beside its open connections.
+    /// Number of entries of all tables, including free slots. This measures the memory of an endpoint apart from its
+    /// open connections.
     pub fn footprint(&self) -> usize {
         let waiting = self.timers.len()
             + self.checks.len()

@@ -1,22 +1,22 @@
-//! The rules of when one subflow's receiver acknowledges.
+//! Rules for the time at which one subflow's receiver acknowledges.
 
 use arrayvec::ArrayVec;
 use pathweave_units::{Duration, Instant};
 
-/// What the acknowledgement policy has to know of the rest of the connection.
+/// State of the rest of the connection on which the acknowledgement rules depend.
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "some hosts look at less")]
 pub(crate) struct Surroundings {
-    /// The timeout without any doubling.
+    /// Retransmission timeout without backoff.
     pub(crate) rto: Duration,
     pub(crate) srtt: Option<Duration>,
-    /// The round trip as the receiver sees it.
+    /// Round-trip time as the receiver measures it from the timestamps that the peer echoes.
     pub(crate) receiver_rtt: Option<Duration>,
-    /// The peer understands SACK.
+    /// Whether the peer understands SACK.
     pub(crate) sack: bool,
-    /// What arrived waits for other subflows' data, not for the reader.
+    /// Whether the arrived data waits for data of other subflows, not for the reader.
     pub(crate) taken: bool,
-    /// There is data that a reader could read.
+    /// Whether data is ready to be read.
     pub(crate) readable: bool,
 }
 
@@ -25,54 +25,54 @@ rules!(
     Acks = acks(longest_delay as Duration),
     /// A host's rules for one subflow's acknowledgements. The default ones are those of RFC 9293 §3.8.6.3 and RFC 5681 §4.2.
     pub(crate) trait AckRules {
-        /// Data or a FIN has arrived, `gap` after the data or FIN before.
+        /// Notes that data or a FIN has arrived. `gap`: the time since the previous arrival.
         fn note_arrival(&mut self, gap: Duration) {}
 
-        /// How many of the first `quick` segments are acknowledged at once. `window`: what would be offered; `full_segment`:
-        /// bytes of a full segment.
+        /// How many of the next `quick` segments are acknowledged at once. `window`: the window that would be offered;
+        /// `full_segment`: bytes of a full segment.
         fn quick_acks(&self, quick: u32, window: u64, full_segment: u32) -> u32 {
             quick
         }
 
-        /// Whether segments are acknowledged at once again, as at the start. Asked for each segment in order.
+        /// Whether quick acknowledgements restart, as at the start of the connection. Called for each segment in order.
         #[inline]
         fn starts_again(&mut self, rto: Duration, longest_delay: Duration) -> bool {
             false
         }
 
-        /// Whether a duplicate segment has the effect of [`starts_again`](AckRules::starts_again).
+        /// Whether a duplicate segment restarts quick acknowledgements.
         fn starts_again_after_duplicate(&self) -> bool {
             false
         }
 
-        /// Whether the acknowledgement of a second full segment waits for the reader, whose reading makes the window larger.
-        /// `smaller`: the acknowledgement would offer a smaller window than the last one; `many`: more than four full segments
-        /// are not acknowledged.
+        /// Whether the acknowledgement of a second full segment waits for the application, whose reading enlarges the
+        /// window. `smaller`: the acknowledgement would offer a smaller window than the last one; `many`: more than
+        /// four full segments are unacknowledged.
         #[inline]
         fn waits_for_reader(&self, smaller: bool, many: bool, around: &Surroundings) -> bool {
             around.readable && !many
         }
 
-        /// Whether that acknowledgement leaves at the end of this instant at the latest. If not, it waits as long as that of a
-        /// lone segment.
+        /// Whether an acknowledgement that waits for the application leaves at the end of this instant at the latest.
+        /// If not, it waits as long as the acknowledgement of a lone segment.
         #[inline]
         fn waits_an_instant(&self) -> bool {
             true
         }
 
-        /// Whether reading ends the delay of an acknowledgement. `full`: more than a full segment is not acknowledged; `over`:
-        /// all is read, and the sender has no more for now.
+        /// Whether reading ends the delay of an acknowledgement. `full`: more than one full segment is unacknowledged;
+        /// `over`: everything is read, and the sender has no more data for now.
         #[inline]
         fn answers_reading(&self, full: bool, over: bool) -> bool {
             full
         }
 
-        /// Whether a short segment that other subflows' data has waited for is acknowledged at once.
+        /// Whether a short segment is acknowledged at once if data of other subflows has waited for it.
         fn answers_hole_of_stream(&self) -> bool {
             true
         }
 
-        /// Whether another subflow acknowledges the connection's data too if its DATA_ACK is back sooner.
+        /// Whether a DATA_ACK also leaves on another subflow if it reaches the peer sooner there.
         #[inline]
         fn shares_data_acks(&self) -> bool {
             true
@@ -100,20 +100,21 @@ rules!(
             false
         }
 
-        /// The SACK block at `place` will come to the front. `blocks`: the blocks before this.
+        /// Called before the SACK block at `place` moves to the front of `blocks`. A new block has the place behind the
+        /// last one.
         fn before_new_block(&mut self, place: usize, blocks: &ArrayVec<(u64, u64), 4>) {}
 
-        /// An acknowledgement of the segment at hand leaves at once, with the SACK blocks as they are now.
+        /// Notes that the acknowledgement of the current segment leaves at once, with the current SACK blocks.
         #[inline]
         fn answers_at_once(&mut self) {}
 
-        /// Whether the acknowledgement that waited beyond a hole leaves now. It reports what had arrived before the segment at
-        /// hand, whose acknowledgement waits in turn.
+        /// Whether an acknowledgement that waited beyond a hole leaves now. It reports the data that arrived before the
+        /// current segment. The current segment's own acknowledgement then waits.
         fn flushes(&mut self, now: Instant, around: &Surroundings) -> bool {
             false
         }
 
-        /// The SACK blocks to report instead of the present ones.
+        /// The SACK blocks to report instead of the current ones, if they differ.
         fn flushed_blocks(&self) -> Option<&ArrayVec<(u64, u64), 4>> {
             None
         }
@@ -124,11 +125,11 @@ rules!(
             Instant::FAR_FUTURE
         }
 
-        /// An acknowledgement leaves.
+        /// Notes that an acknowledgement leaves.
         #[inline]
         fn acknowledged(&mut self) {}
 
-        /// Ends the wait of an acknowledgement beyond a hole.
+        /// Cancels the timer of an acknowledgement that waits beyond a hole.
         fn stop_timer(&mut self) {}
     }
 );

@@ -1,21 +1,22 @@
-//! The rules of a connection that sends: how much the application may write, how the host keeps it in pieces, and when a
-//! subflow's data waits for the end of an instant.
+//! Rules of a connection's sending half: how much the application may write, how the host divides written data into
+//! fragments, and when a subflow's data waits for the end of an instant.
 
 use super::unblocking::{self, Carrier, Obstacle, Remedy};
 use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::Instant;
 use std::collections::VecDeque;
 
-/// What was written and is not acknowledged.
+/// The written data that is not acknowledged.
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "some hosts look at less")]
 pub(crate) struct Written {
-    /// First byte not acknowledged, and the end.
+    /// First unacknowledged byte.
     pub(crate) una: DataSeq,
+    /// End of the written data.
     pub(crate) end: DataSeq,
     /// Bytes that no subflow carries.
     pub(crate) unassigned: u64,
-    /// The connection uses Multipath TCP.
+    /// Whether the connection uses Multipath TCP.
     pub(crate) mptcp: bool,
 }
 
@@ -28,26 +29,27 @@ impl Written {
 rules!(
     ConnectionHost,
     Connection = connection(tunes as bool),
-    /// A host's rules for one connection that sends, and what they remember. By default written data takes its length of the
-    /// send buffer, and leaves at once on the subflow that the scheduler picks.
+    /// A host's rules for one connection's sending half, and their state. By default written data takes its own length
+    /// of the send buffer, and leaves at once on the subflow that the scheduler picks.
     pub(crate) trait ConnectionRules {
-        /// Whether the host sizes the send buffer, or counts the memory of written data. If not, the buffer has a fixed size, data
-        /// takes its length, and the questions about both are not asked: some would come with each segment.
+        /// Whether the host sizes the send buffer or counts the memory of written data. If not, the buffer has a fixed
+        /// size and data takes its own length. The methods for both are then not called, which saves calls at each
+        /// segment.
         fn counts_memory(&self) -> bool;
 
-        /// The send buffer in force, of at most `max` bytes. `subflows`: their shares of it together.
+        /// Current size of the send buffer, at most `max` bytes. `subflows`: the sum of the subflows' shares of it.
         fn send_buffer(&self, max: u64, mptcp: bool, subflows: u64) -> u64 {
             subflows.min(max)
         }
 
-        /// The part of the send buffer that unacknowledged data takes. `queued(n)`: the part that the subflows' queues take, with
-        /// `n` bytes more.
+        /// The part of the send buffer that unacknowledged data takes. `queued(n)`: the part that the subflows' queues
+        /// take with `n` more bytes.
         fn send_memory(&self, written: &Written, queued: impl FnOnce(u64) -> u64) -> u64 {
             written.bytes()
         }
 
-        /// Bytes that a writer may write if `memory` of `limit` is taken. `is_out`: something is on its way; `fills(n)`: how many
-        /// bytes fill the buffers of a subflow if `n` bytes are free.
+        /// Bytes that a writer may write if `memory` of `limit` is taken. `is_out`: whether data is in flight;
+        /// `fills(n)`: bytes that fill the buffers of a subflow if `n` bytes are free.
         fn writable(
             &self,
             written: &Written,
@@ -59,92 +61,95 @@ rules!(
             limit.saturating_sub(memory)
         }
 
-        /// Whether a waiting writer learns now that it can write `writable` bytes. `worth`: fewer are not worth it.
+        /// Whether a waiting writer is woken because it can write `writable` bytes. `worth`: the fewest bytes that are
+        /// worth waking it.
         fn tells_writer(&self, memory: u64, limit: u64, writable: u64, worth: u64) -> bool {
             writable >= worth
         }
 
-        /// `bytes` are written at `end`. `unsent`: something written before is not sent yet.
+        /// Notes that `bytes` were written at `end`. `unsent`: some data before them is unsent.
         #[inline]
         fn append(&mut self, end: DataSeq, bytes: u64, unsent: bool) {}
 
-        /// A writer has been given all the room there was.
+        /// Notes that a writer has used all the room there was.
         fn writer_found_no_more(&mut self) {}
 
-        /// Whether that writer looks for room again now, because what there was has been sent.
+        /// Whether that writer looks for room once more, now that the waiting data was sent.
         fn writer_looks_again(&mut self) -> bool {
             false
         }
 
-        /// All before `una` is acknowledged.
+        /// Notes that all data before `una` is acknowledged.
         #[inline]
         fn acknowledge(&mut self, una: DataSeq) {}
 
-        /// The ends of the pieces in which the host keeps written data; `None`: the host keeps no pieces.
+        /// Ends of the fragments into which the host divides written data; `None` if it does not divide the data.
         #[inline]
         fn fragment_ends(&self) -> Option<&VecDeque<DataSeq>> {
             None
         }
 
-        /// Whether data for another subflow than the one that is being acknowledged waits for the end of the instant. `queues`:
-        /// the scheduler queues data beyond the congestion windows.
+        /// Whether data for a subflow other than the acknowledged one waits for the end of the instant. `queues`:
+        /// whether the scheduler queues data beyond the congestion windows.
         #[inline]
         fn delegates(&self, queues: bool) -> bool {
             false
         }
 
-        /// When something that waits for the end of an instant is to be pushed.
+        /// When data that waits for the end of an instant is to be pushed.
         #[inline]
         fn push_due(&self) -> Option<Instant> {
             None
         }
 
-        /// Gives back the memory that is kept for what may come.
+        /// Frees the spare capacity of the host's lists.
         fn shrink(&mut self) {}
 
-        /// Nothing waits any more.
+        /// Forgets the subflows that wait for the end of the instant.
         fn clear_pushes(&mut self) {}
 
-        /// A segment of `subflow` is processed, and what the scheduler picks for that goes there at once.
+        /// Notes that a segment of `subflow` is being processed. Data that the scheduler assigns to `subflow` meanwhile
+        /// leaves at once.
         #[inline]
         fn begin_acknowledgement(&mut self, subflow: SubflowId, queues: bool) {}
 
         #[inline]
         fn end_acknowledgement(&mut self) {}
 
-        /// The subflow whose segment is processed, or that is pushed to at the end of an instant.
+        /// The subflow whose segment is being processed, or that gets data at the end of an instant.
         #[inline]
         fn acknowledging(&self) -> Option<SubflowId> {
             None
         }
 
-        /// The subflow that is pushed to next, if one was picked before.
+        /// The subflow that the scheduler picked last, if it has got no data since.
         #[inline]
         fn picked(&self) -> Option<SubflowId> {
             None
         }
 
-        /// Lets `to` push at the end of the instant.
+        /// Makes subflow `to` wait for its data until the end of the instant.
         fn let_wait(&mut self, now: Instant, to: SubflowId) {}
 
-        /// Something is pushed to `subflow`, which may have been picked.
+        /// Notes that `subflow` gets data, so that it is no longer the picked one.
         fn unpick(&mut self, subflow: SubflowId) {}
 
-        /// The next subflow whose wait is over: what the scheduler picks for it goes there now.
+        /// Returns the next subflow whose wait is over. Data that the scheduler assigns to it leaves at once.
         fn next_pushed(&mut self) -> Option<SubflowId> {
             None
         }
 
-        /// A burst up to `end` was decided.
+        /// Notes that the scheduler decided on a burst up to `end`.
         fn note_burst(&mut self, end: DataSeq) {}
 
-        /// The end of the data that a picked subflow gets from `start` on: the rest of the last burst, or at least of a piece.
+        /// End of the data that a picked subflow gets from `start` on: the end of the last burst, or of the fragment at
+        /// `start` if that is later.
         fn burst_end(&self, start: DataSeq) -> DataSeq {
             start + 1
         }
 
-        /// The obstacle that `pr` acts on. `window_is_full`: the next segment does not fit the receive window; `all_is_out`: all
-        /// written data is out, and a writer waits; `limit()`: the send buffer.
+        /// The obstacle on which the setting `pr` acts. `window_is_full`: the next segment does not fit the receive
+        /// window; `all_is_out`: all written data has left, and a writer waits; `limit()`: size of the send buffer.
         fn obstacle(
             &self,
             window_is_full: bool,
@@ -155,13 +160,14 @@ rules!(
             window_is_full.then_some(Obstacle::ReceiveWindow)
         }
 
-        /// The fastest subflow with room helps. Whether that may be a subflow that holds the first unacknowledged segment.
+        /// Whether the helper, which is the fastest subflow with room, may already hold the first unacknowledged
+        /// segment.
         fn helper_may_hold(&self) -> bool {
             false
         }
 
-        /// The remedy of `pr` for an obstacle. `holders`: the other subflows that hold the first segment; `helper_holds`: the
-        /// helper holds it too.
+        /// The remedy of `pr` for an obstacle. `holders`: the other subflows that hold the first unacknowledged
+        /// segment; `helper_holds`: whether the helper holds it too.
         fn remedy(
             &self,
             now: Instant,

@@ -1,9 +1,9 @@
-//! How the engine asks the host at hand. Each kind of rules is a trait, and an enum with a variant for each host has the
-//! trait's methods, so a question is a `match` that the compiler can inline.
+//! Calls from the engine to the rules of its host. Each kind of rules is a trait. An enum with a variant for each host
+//! has the trait's methods, so a call is a `match` that the compiler can inline.
 
-/// Declares a kind of rules, with the trait as its last argument. For
-/// `rules!(AckHost, Acks = acks(longest_delay as Duration), pub(crate) trait AckRules { .. })` the enum is `AckHost`. It has
-/// the methods of `AckRules`, and `AckHost::new(host, longest_delay)` makes it with the host's `HostRules::acks`.
+/// Declares a kind of rules: its trait, which is the last argument, and its enum. For example, `rules!(AckHost, Acks =
+/// acks(longest_delay as Duration), pub(crate) trait AckRules { .. })` declares the enum `AckHost` with the methods of
+/// `AckRules`. `AckHost::new(host, longest_delay)` makes it with the host's `HostRules::acks`.
 macro_rules! rules {
     (
         $enum:ident,
@@ -21,7 +21,8 @@ macro_rules! rules {
     };
 }
 
-/// The enum of a kind of rules, and how it is made. A kernel's rules are boxed: the plain host's are small.
+/// Declares the enum of a kind of rules, and its `new`. A kernel's rules are boxed, because those of the plain host are
+/// small.
 macro_rules! variants {
     (
         [
@@ -30,7 +31,7 @@ macro_rules! variants {
         ],
         $enum:ident, $kind:ident, $make:ident $arguments:tt, $($given:ident: $type:ty),*
     ) => {
-        /// The rules of the host at hand.
+        /// The rules of a connection's host.
         #[derive(Debug)]
         pub(crate) enum $enum {
             $plain(<$plain_rules as super::HostRules>::$kind),
@@ -53,7 +54,7 @@ macro_rules! variants {
     };
 }
 
-/// The methods of a trait of rules, for the enum. Takes one off the front each time.
+/// Gives the enum the methods of the trait. Each round of the macro takes one method off the front.
 macro_rules! questions {
     ($hosts:tt, $enum:ident, $rules:ident,) => {};
     (
@@ -79,7 +80,7 @@ macro_rules! questions {
     };
 }
 
-/// One question to the host at hand.
+/// Calls one method of the host's rules.
 macro_rules! ask {
     ([mut $this:ident] $($rest:tt)*) => { ask!([$this] $($rest)*) };
     (

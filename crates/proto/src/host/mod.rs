@@ -1,31 +1,32 @@
-//! What a host decides where the RFCs leave a choice, and what kernels do otherwise.
+//! Host rules: decisions that the RFCs leave open, and deviations of kernels from the RFCs.
 //!
-//! The engine is the same on every host. It asks five kinds of rules, each of which is a trait: `SubflowRules` (the sending
-//! half of a subflow), `AckRules` (its receiving half), `RttRules` (its round trips), `ConnectionRules` (the sending half of
-//! a connection) and `WindowRules` (its receiving half). The default methods are the rules of the plain host, which follows
-//! the RFCs and decides the rest as simply as it can be decided.
+//! The engine is the same on every host. It asks five kinds of rules, one trait each: `SubflowRules` (the sending half
+//! of a subflow), `AckRules` (its receiving half), `RttRules` (its round trips), `ConnectionRules` (the sending half of
+//! a connection) and `WindowRules` (its receiving half). The default methods are the rules of the plain host, which
+//! follows the RFCs and makes the remaining decisions in the simplest way.
 //!
-//! A kernel is a folder here, a `mod` line and a line in `hosts!`. Its `HostRules` say which type has its rules of each kind;
-//! that type overrides what the kernel does otherwise.
+//! A kernel has a folder here, a `mod` line and a line in `hosts!`. Its `HostRules` names one type for each kind of
+//! rules. That type overrides the methods in which the kernel differs.
 
 #[macro_use]
 mod dispatch;
 
-/// All hosts: passes the list, after which come its other arguments, to a macro. Each line has the variant of [`Host`] and
-/// the type whose `HostRules` it follows. The first one is the plain host.
+/// Passes the list of all hosts, followed by further arguments, to a macro. Each line has a variant of [`Host`] and the
+/// type that implements its `HostRules`. The first line is the plain host.
 macro_rules! hosts {
     ($macro:ident!($($arguments:tt)*)) => {
         $macro! {
             [
                 /// The plain host follows the RFCs.
                 Rfc = $crate::host::rfc::Rfc;
-                /// A Linux kernel. Receive windows are shares of the kernel's memory. Segments leave in bursts, some of which
-                /// wait for the next acknowledgement. What a scheduler queues on another subflow than the one that is being
-                /// acknowledged waits for the end of the instant. Acknowledgements are compressed, and their delay adapts. The
-                /// variance of round trips, the slack of timers and the window after an idle time are the kernel's.
+                /// A Linux kernel. Receive windows are shares of the kernel's memory. Segments leave in bursts, and a
+                /// burst may wait for the next acknowledgement. While an acknowledgement is processed, data that the
+                /// scheduler queues on another subflow waits until the end of the instant. Acknowledgements are
+                /// compressed, and their delay adapts. The variance of round trips, the slack of timers and the window
+                /// after an idle time are the kernel's.
                 #[cfg(feature = "host-linux")]
                 Linux = $crate::host::linux::Linux;
-                /// The out-of-tree kernel of mptcp.org, with which most papers measured.
+                /// The out-of-tree kernel of mptcp.org, which most papers used for their measurements.
                 #[cfg(feature = "host-mptcp-org")]
                 MptcpOrg = $crate::host::mptcp_org::MptcpOrg;
             ],
@@ -80,23 +81,24 @@ macro_rules! variants_of_host {
 }
 hosts!(variants_of_host!());
 
-/// The rules that a host follows: a type for each kind. A host that has none of its own of a kind takes those of [`rfc`].
+/// The rules of a host, one type for each kind. For a kind in which a host does not differ, it names the type of
+/// [`rfc`].
 pub(crate) trait HostRules {
-    /// The rules of one subflow that sends.
+    /// Rules of one subflow's sending half.
     type Subflow: SubflowRules;
-    /// When one subflow acknowledges.
+    /// Rules for the time of one subflow's acknowledgements.
     type Acks: AckRules;
-    /// How one subflow's round trips make its timeout.
+    /// Rules that derive one subflow's timeout from its round trips.
     type Rtt: RttRules;
-    /// The rules of a connection that sends.
+    /// Rules of a connection's sending half.
     type Connection: ConnectionRules;
-    /// How a connection makes the window that it offers.
+    /// Rules for the receive window that a connection offers.
     type Window: WindowRules;
 
     /// `tunes`: the send buffer grows with the congestion window; `cwnd`: the initial window; `mss`: data bytes of a full
     /// segment.
     fn subflow(tunes: bool, cwnd: u32, mss: u32) -> Self::Subflow;
-    /// `longest_delay`: of an acknowledgement.
+    /// `longest_delay`: the longest time for which an acknowledgement may wait.
     fn acks(longest_delay: Duration) -> Self::Acks;
     fn rtt() -> Self::Rtt;
     /// `tunes`: the send buffer grows with the subflows' windows.

@@ -1,4 +1,4 @@
-//! The plain host: the default rules, and what each host must decide for itself, as simply as it can be decided.
+//! The plain host: the default rules, and the simplest version of each rule that has no default.
 
 use super::HostRules;
 use super::acks::AckRules;
@@ -8,7 +8,7 @@ use super::subflow::SubflowRules;
 use super::window::{Room, WindowRules, WindowSetting};
 use pathweave_units::Duration;
 
-/// A subflow's queue takes this many of the largest windows so far: one that is out and one behind it.
+/// Size of a subflow's queue in units of its largest congestion window so far: one window in flight, one behind it.
 const WINDOWS: u64 = 2;
 /// RFC 9002 §7.7: "Using a value for "N" that is small, but at least 1 (for example, 1.25) ensures that variations in RTT do
 /// not result in underutilization of the congestion window."
@@ -41,19 +41,19 @@ impl HostRules for Rfc {
     }
 }
 
-/// The rules of the RFCs, and no memory.
+/// The default rules, without any state.
 #[derive(Debug)]
 pub(crate) struct RfcAcks;
 
 impl AckRules for RfcAcks {}
 
-/// The rules of the RFCs, and no memory.
+/// The default rules, without any state.
 #[derive(Debug)]
 pub(crate) struct RfcWindow;
 
 impl WindowRules for RfcWindow {}
 
-/// Without tuning, the send buffer has its size from the start.
+/// The default rules. The send buffer grows only if `tunes` is set; otherwise its size is fixed.
 #[derive(Debug)]
 pub(crate) struct RfcConnection {
     tunes: bool,
@@ -66,7 +66,7 @@ impl ConnectionRules for RfcConnection {
     }
 }
 
-/// RTTVAR.
+/// RTTVAR, the estimated variance of round trips (RFC 6298).
 #[derive(Debug, Default)]
 pub(crate) struct RfcRtt(Duration);
 
@@ -99,7 +99,7 @@ impl RttRules for RfcRtt {
     }
 }
 
-/// What the plain host remembers of one subflow.
+/// State of the plain host for one subflow.
 #[derive(Debug)]
 pub(crate) struct RfcSubflow {
     /// Data bytes of a full segment of plain TCP.
@@ -126,7 +126,7 @@ impl SubflowRules for RfcSubflow {
         (self.cwnd, self.srtt) = (cwnd, srtt);
     }
 
-    /// 1.25 windows in a round trip (RFC 9002 §7.7).
+    /// 1.25 congestion windows per round trip (RFC 9002 §7.7).
     #[inline]
     fn pacing_rate(&self) -> f64 {
         let window = f64::from(self.cwnd) * f64::from(self.mss);
@@ -138,14 +138,14 @@ impl SubflowRules for RfcSubflow {
         self.largest_cwnd = self.largest_cwnd.max(cwnd);
     }
 
-    /// Two of the largest windows so far.
+    /// Twice the largest congestion window so far.
     #[inline]
     fn send_buffer(&self, max: u64) -> u64 {
         (WINDOWS * u64::from(self.largest_cwnd) * u64::from(self.mss)).min(max)
     }
 }
 
-/// A window moves by at least this, bytes: a full segment as the peer sends them, or half of a small buffer.
+/// Smallest step by which the window's right edge moves, bytes: the peer's largest segment, or half of a small buffer.
 //= RFC 9293 §3.8.6.2.2 (MUST-39): "A TCP implementation MUST include a SWS avoidance algorithm in the receiver"
 //= tests: zero_window::the_right_edge_moves_by_whole_segments
 #[inline]
@@ -153,19 +153,21 @@ fn least_step(buffer: u64, largest_segment: u64) -> u64 {
     largest_segment.min(buffer / 2).max(1)
 }
 
-/// The window that could be offered: all that is free, or what is left of the window offered last where that is not a step less.
+/// The window that can be offered, bytes. This is the free space, if it exceeds the rest of the last window by a whole
+/// step. Otherwise it is the rest of the last window, as far as that is free.
 #[inline]
 pub(super) fn window(room: &Room) -> u64 {
     let free = room.buffer.saturating_sub(room.occupied).min(room.limit).next_multiple_of(room.step);
-    // Less than one step of the window scale reads as no window. Where nothing is left to be read, nothing else would open it.
+    // A rest below one step of the window scale is sent as a zero window. If no data is left to be read, no later read
+    // would open the window again.
     let closed_for_good = room.occupied == 0 && room.offered < room.step;
     let stays = free < room.offered + least_step(room.buffer, room.largest_segment) && !closed_for_good;
     if stays { free.min(room.offered) } else { free }
 }
 
-/// Whether the peer is told at once that the window is `possible`, where it has `left` of the last one. The RFCs leave it open.
-/// A segment of its own is worth it where the peer cannot send a full segment and now could, or where the window moves by half
-/// of the buffer; all else goes with the next acknowledgement of data.
+/// Whether the window `possible` is announced at once, if `left` of the last window is unused. The RFCs leave this
+/// open. A window update is worth a segment if it lets the peer send a full segment that it could not send before, or
+/// if the window moves by half of the buffer. Smaller changes go with the next acknowledgement of data.
 pub(super) fn tells(buffer: u64, largest_segment: u64, left: u64, possible: u64) -> bool {
     let step = least_step(buffer, largest_segment);
     let more = possible.saturating_sub(left);

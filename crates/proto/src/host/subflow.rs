@@ -1,11 +1,11 @@
-//! The rules of one subflow that sends: which segments leave together, what they take of the send buffer, and how fast a
-//! window is sent.
+//! Rules of one subflow's sending half: which segments leave together, how much of the send buffer they take, and how
+//! fast a window is sent.
 
 use crate::congestion::Window;
 use crate::send_queue::SendQueue;
 use pathweave_units::{Duration, Instant};
 
-/// The state of a subflow, for the decision which segments leave together.
+/// State of a subflow from which the host decides which segments leave together.
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "some hosts look at less")]
 pub(crate) struct Sending<'a> {
@@ -18,18 +18,19 @@ pub(crate) struct Sending<'a> {
     pub(crate) in_flight: u32,
     /// Data bytes of a full segment.
     pub(crate) mss: u32,
-    /// Losses are being repaired, or the window is being reduced.
+    /// Whether losses are being repaired, or the window is being reduced.
     pub(crate) recovering: bool,
     pub(crate) last_sent: Option<Instant>,
-    /// Bytes from the next new one on that the peer's window has room for, and that window.
+    /// New bytes that the peer's window has room for.
     pub(crate) offered: u64,
+    /// The peer's whole window, bytes.
     pub(crate) peer_window: u64,
-    /// Nagle's rule holds a short segment back.
+    /// Whether Nagle's rule holds a short segment back.
     pub(crate) nagle_holds: bool,
     pub(crate) fin_queued: bool,
-    /// More stream data follows what is queued on this subflow.
+    /// Whether more stream data follows the data that is queued on this subflow.
     pub(crate) backlog: bool,
-    /// Data is queued beyond the congestion window.
+    /// Whether data may be queued beyond the congestion window.
     pub(crate) queues: bool,
 }
 
@@ -48,22 +49,23 @@ impl Left {
 rules!(
     SubflowHost,
     Subflow = subflow(tunes as bool, cwnd as u32, mss as u32),
-    /// A host's rules for one subflow that sends, and what they remember. By default each segment leaves as soon as it may, and
-    /// queued data takes its length of the send buffer. How fast a window is sent and how much is queued is each host's.
+    /// A host's rules for one subflow's sending half, and their state. By default each segment leaves as soon as it
+    /// may, and queued data takes its own length of the send buffer. The pacing rate and the size of the queue have no
+    /// default.
     pub(crate) trait SubflowRules {
-        /// Takes the data bytes of a full segment, without Multipath TCP's options, which the handshake has settled.
+        /// Sets the size of a full segment after the handshake: data bytes, without Multipath TCP's options.
         fn set_plain_mss(&mut self, bytes: u32);
 
-        /// An acknowledgement was taken, or the handshake has ended: the rate may be another one.
+        /// Updates the pacing rate after an acknowledgement or after the handshake.
         fn update_pacing(&mut self, cwnd: u32, ssthresh: u32, packets_out: u32, srtt: Option<Duration>);
 
         /// The rate at which data leaves if it is paced, bytes/s; 0 before the first round trip was measured.
         fn pacing_rate(&self) -> f64;
 
-        /// An acknowledgement of something new was taken, after which the congestion window is `cwnd`.
+        /// Notes an acknowledgement that reported progress. `cwnd`: the congestion window after it.
         fn acknowledged(&mut self, cwnd: u32);
 
-        /// How much may be queued on this subflow, at most `max` bytes.
+        /// Bytes that may be queued on this subflow, at most `max`.
         fn send_buffer(&self, max: u64) -> u64;
 
         /// The subflow's share of a connection's send buffer that grows with the subflows' windows, at most `max` bytes.
@@ -72,14 +74,14 @@ rules!(
             self.send_buffer(max)
         }
 
-        /// Makes the send buffer larger if it is too small for the window, and says whether it did. `idle`: nothing more goes
-        /// out now.
+        /// Grows the send buffer if it is too small for the congestion window. Returns whether it grew. `idle`: no more
+        /// data leaves now.
         #[inline]
         fn grow_send_buffer(&mut self, writer_waits: bool, idle: bool, cwnd: u32, in_flight: u32) -> bool {
             false
         }
 
-        /// The application has set the size of the send buffer.
+        /// Notes that the application has fixed the size of the send buffer.
         fn fix_send_buffer(&mut self) {}
 
         /// The part of the send buffer that `queue` takes.
@@ -88,7 +90,8 @@ rules!(
             queue.queued_bytes()
         }
 
-        /// The part of the send buffer that `queue` takes with `bytes` more. `goes_on`: these follow the last queued byte.
+        /// The part of the send buffer that `queue` takes with `bytes` more. `goes_on`: the new bytes follow the last
+        /// queued byte.
         fn memory_with(&self, queue: &SendQueue, goes_on: bool, bytes: u64, mss: u32, peer_window: u64) -> u64 {
             queue.queued_bytes() + bytes
         }
@@ -98,46 +101,47 @@ rules!(
             bytes
         }
 
-        /// How much a writer adds to `unassigned` bytes if `free` bytes of the send buffer are left.
+        /// Bytes that a writer adds to `unassigned` bytes if `free` bytes of the send buffer are left.
         fn fills(&self, unassigned: u64, free: u64, mss: u32, peer_window: u64) -> u64 {
             free
         }
 
-        /// How many segments of `mss` bytes share a buffer. `peer_window`: the largest that the peer has offered.
+        /// Segments of `mss` bytes that share a buffer. `peer_window`: the largest window that the peer has offered.
         #[inline]
         fn buffer_segments(&self, mss: u32, peer_window: u64) -> u32 {
             1
         }
 
-        /// A segment, data or a timer came to this subflow: what the host held back may leave now.
+        /// Reconsiders a burst that was held back, after a segment, new data or a timer event came to this subflow.
         #[inline]
         fn look_again(&mut self) {}
 
-        /// Whether the next segment belongs to the burst of the one before. If not, [`begin_burst`](SubflowRules::begin_burst) is
-        /// asked first.
+        /// Whether the next segment belongs to the same burst as the last one. If not,
+        /// [`begin_burst`](SubflowRules::begin_burst) is called first.
         #[inline]
         fn is_in_burst(&self) -> bool {
             true
         }
 
-        /// Begins a burst with the first unsent segment, for which the windows have room; false: the host holds it back.
+        /// Begins a burst with the first unsent segment, for which the windows have room. Returns false if the host
+        /// holds the burst back.
         fn begin_burst(&mut self, now: Instant, sending: &Sending<'_>) -> bool {
             true
         }
 
-        /// A new segment leaves.
+        /// Notes that a new segment leaves. Returns its position in the burst.
         #[inline]
         fn sent(&mut self) -> Left {
             Left::ALONE
         }
 
-        /// Whether PSH marks the segment that has just left, as the last one of a burst of several.
+        /// Whether the segment that has just left carries PSH because it ends a burst of several segments.
         #[inline]
         fn pushes_burst(&self) -> bool {
             false
         }
 
-        /// Whether PSH marks the end of what a scheduler's grant put into the buffers.
+        /// Whether PSH marks the end of the data that one assignment of the scheduler queued.
         #[inline]
         fn pushes_grants(&self) -> bool {
             false
@@ -148,12 +152,13 @@ rules!(
             false
         }
 
-        /// Whether an acknowledgement is answered that the peer may have sent before our last data reached it.
+        /// Whether a segment without data and with an old sequence number is answered even if later segments may have
+        /// overtaken it on its way.
         fn answers_overtaken(&self) -> bool {
             false
         }
 
-        /// How often the SYN of a new connection is repeated: 7 times take 247 s.
+        /// How often an unanswered SYN of a new connection is repeated. Seven repetitions take 247 s.
         //= RFC 9293 §3.8.3 (MUST-23): "R2 for a SYN segment MUST be set large enough to provide retransmission of the segment for at
         //= least 3 minutes"
         //= tests: handshake::a_syn_that_nobody_answers_is_given_up_after_more_than_3_minutes
@@ -161,8 +166,9 @@ rules!(
             7
         }
 
-        /// Sending begins again after an idle time of more than a timeout. `least`: the smaller of the initial and the present
-        /// window; `queue`: what waits; `queues`: it may be more than the window.
+        /// Reduces the congestion window when sending restarts after an idle time longer than the timeout. `least`: the
+        /// smaller of the initial and the current window; `queue`: the waiting data; `queues`: whether data may be
+        /// queued beyond the window.
         //= RFC 5681 §4.1: "TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data in an
         //= interval exceeding the retransmission timeout."
         //= tests: penalisation::the_window_restarts_after_an_idle_time_where_that_is_asked_for
@@ -178,14 +184,14 @@ rules!(
             window.cwnd = least;
         }
 
-        /// Whether an acknowledgement lets the window grow. `in_flight`: segments that were out when it came; `limited`: the
-        /// window is, or lately was, what limits sending.
+        /// Whether an acknowledgement lets the window grow. `in_flight`: segments in flight when the acknowledgement
+        /// came; `limited`: whether the window limits sending, or did so recently.
         #[inline]
         fn lets_grow(&self, cwnd: u32, in_flight: u32, limited: bool) -> bool {
             limited
         }
 
-        /// Added to the timers of RFC 8985.
+        /// Time added to each timer of RFC 8985 (RACK and TLP).
         #[inline]
         fn timer_slack(&self) -> Duration {
             Duration::ZERO

@@ -1,9 +1,12 @@
-//! The timer wheel of Linux (`calc_wheel_index`), on which a connection's timers run if `timer_tick` is set.
+//! The timer wheel of Linux (`calc_wheel_index`). A connection's timers run on it if `timer_tick` is set.
 
 use pathweave_units::{Duration, Instant};
 
-/// When a timer that is set now for `wait` fires. That is a tick after its time. A wait of 63 ticks or more ends on a multiple
-/// of 8 ticks, one of 504 ticks or more on a multiple of 64 ticks, and so on: each level is 8 times as coarse as the one before.
+/// When a timer that is set now for `wait` fires: at least one tick late. A wait of 63 ticks or more ends on a
+
+/// multiple of 8 ticks, one of 504 ticks or more on a multiple of 64 ticks, and so on: each level is 8 times as coarse
+
+/// as the one before.
 ///
 /// # Panics
 /// If `tick` is zero.

@@ -1,5 +1,5 @@
-//! Opportunistic retransmission and penalisation (the setting `pr`): what a host does if data of a slow subflow holds the
-//! connection back while a faster subflow has room.
+//! Opportunistic retransmission and penalisation (the setting `pr`): the host's remedies if data of a slow subflow
+//! holds the connection back while a faster subflow has room.
 
 use crate::congestion::Window;
 use crate::seq::SubflowId;
@@ -11,7 +11,7 @@ use pathweave_units::{Duration, Instant};
 pub(crate) enum Obstacle {
     /// The next segment does not fit the receive window.
     ReceiveWindow,
-    /// All written data is out and a writer waits. If the buffer is not `full`, it has room that the writer does not know of
+    /// All written data has left and a writer waits. If the send buffer is not `full`, the writer has not been woken
     /// yet.
     SendBuffer { full: bool },
 }
@@ -23,35 +23,36 @@ pub(crate) struct Carrier {
     pub(crate) id: SubflowId,
     pub(crate) srtt: Duration,
     pub(crate) cwnd: u32,
-    /// It can carry new data.
+    /// Whether the subflow can carry new data.
     pub(crate) usable: bool,
-    /// Nothing is lost or reordered, and the window is not being reduced.
+    /// Whether nothing is lost or reordered, and the window is not being reduced.
     pub(crate) open: bool,
-    /// The last time that a penalty was remembered with it.
+    /// The last time that a penalty was noted at this subflow.
     pub(crate) penalised_at: Option<Instant>,
 }
 
-/// What is done about an obstacle. By default nothing.
+/// The host's remedy for an obstacle; by default nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Remedy {
-    /// The first segment that is not acknowledged goes out again on the helper.
+    /// Whether the first unacknowledged segment is sent again on the helper.
     pub(crate) resends: bool,
     pub(crate) penalty: Option<Penalty>,
 }
 
-/// A subflow's window becomes smaller.
+/// A reduction of a subflow's congestion window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Penalty {
     pub(crate) slow: SubflowId,
     pub(crate) halve: fn(&mut Window),
-    /// The subflow with which the time of the penalty is remembered.
+    /// The subflow at which the time of the penalty is noted.
     pub(crate) remembered_with: SubflowId,
-    /// Before the segment goes out again, and also if it does not. Otherwise only after it has.
+    /// Whether the penalty comes before the segment is sent again, and even if it is not. Otherwise the penalty follows
+    /// only after the segment was sent again.
     pub(crate) at_once: bool,
 }
 
-/// As in the paper (NSDI 2012 §4.2): the first holder's segment goes out again on a faster subflow, and the holder's window is
-/// halved, at most once in its round trip.
+/// The remedy of the paper (NSDI 2012 §4.2). The first segment is sent again on the helper if this is faster than the
+/// first usable holder, and the holder's window is halved, at most once per round trip of the holder.
 pub(super) fn as_in_the_paper(now: Instant, helper: &Carrier, holders: &[Carrier]) -> Remedy {
     let Some(slow) = holders.iter().find(|holder| holder.usable) else { return Remedy::default() };
     if helper.srtt >= slow.srtt {
@@ -62,7 +63,7 @@ pub(super) fn as_in_the_paper(now: Instant, helper: &Carrier, holders: &[Carrier
     Remedy { resends: true, penalty: due.then_some(penalty) }
 }
 
-/// The window is halved, and the threshold is set to it.
+/// Halves the window, and sets the threshold to the new window.
 fn halve(window: &mut Window) {
     window.cwnd = (window.cwnd / 2).max(1);
     window.ssthresh = window.cwnd.max(2);

@@ -1,22 +1,23 @@
-//! The rules of the window that a connection offers: what received data takes of the buffer, and how far the window of a new
-//! subflow opens.
+//! Rules for the window that a connection offers: how much of the receive buffer data takes, and how far a new
+//! subflow's window opens.
 
 use super::rfc;
 use crate::seq::DataSeq;
 use pathweave_units::Duration;
 
-/// What is known of a connection when its window is made.
+/// Settings of a connection on which its window depends.
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "some hosts look at less")]
 pub(crate) struct WindowSetting {
-    /// The receive buffer at first, bytes.
+    /// Initial size of the receive buffer, bytes.
     pub(crate) buffer: u64,
-    /// The buffer grows with what is read.
+    /// Whether the buffer grows with the amount that the application reads.
     pub(crate) grows: bool,
-    /// Multipath TCP is asked for.
+    /// Whether Multipath TCP is requested.
     pub(crate) mptcp: bool,
-    /// Data bytes of a full segment of plain TCP, without and with timestamps if those are asked for.
+    /// Data bytes of a full segment of plain TCP without timestamps.
     pub(crate) largest_segment: u64,
+    /// The same with timestamps, if those are requested.
     pub(crate) full_segment: u64,
 }
 
@@ -24,42 +25,45 @@ pub(crate) struct WindowSetting {
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "some hosts look at less")]
 pub(crate) struct Arrived {
-    /// Its data bytes, and whether they wait for a hole of the subflow.
+    /// Data bytes of the segment.
     pub(crate) len: u32,
+    /// Whether the data waits for a hole in the subflow's sequence.
     pub(crate) out_of_order: bool,
-    /// Bytes that wait for a hole of the subflow, these included.
+    /// All bytes that wait for a hole in the subflow's sequence, including those of this segment.
     pub(crate) held: u64,
-    /// A full segment has come on this subflow by now.
+    /// Whether a full segment has arrived on this subflow so far.
     pub(crate) saw_full: bool,
-    /// The connection uses Multipath TCP.
+    /// Whether the connection uses Multipath TCP.
     pub(crate) mptcp: bool,
 }
 
-/// What a window is made of. Sizes are bytes of data.
+/// Quantities from which the offered window is computed. Sizes are bytes of data.
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "some hosts look at less")]
 pub(crate) struct Room {
-    /// The receive buffer, and what of it is taken.
+    /// Size of the receive buffer.
     pub(crate) buffer: u64,
+    /// The part of the buffer that is taken.
     pub(crate) occupied: u64,
     /// A full segment of plain TCP.
     pub(crate) full_segment: u64,
-    /// The largest segment that came on the subflow at hand.
+    /// Largest segment that has arrived on this subflow.
     pub(crate) largest_segment: u64,
-    /// What is left of the windows offered so far, on all subflows.
+    /// Unused rest of the windows offered so far, on all subflows.
     pub(crate) offered: u64,
-    /// The most that the subflow at hand may offer, and the smallest step of what it can say.
+    /// Largest window that this subflow may offer.
     pub(crate) limit: u64,
+    /// Granularity of the window in this subflow's header.
     pub(crate) step: u64,
 }
 
 rules!(
     WindowHost,
     Window = window(setting as &WindowSetting),
-    /// A host's rules for one connection's window. Sizes are bytes of data. By default the whole buffer is offered, and data
-    /// takes its length of it.
+    /// A host's rules for one connection's window. Sizes are bytes of data. By default the whole buffer is offered, and
+    /// data takes its own length of the buffer.
     pub(crate) trait WindowRules {
-        /// Gives back the memory that is kept for what may come.
+        /// Frees the spare capacity of the host's lists.
         fn shrink(&mut self) {}
 
         /// The window of a SYN.
@@ -67,83 +71,84 @@ rules!(
             buffer
         }
 
-        /// What a subflow may offer at first.
+        /// Largest window that a new subflow may offer.
         fn first(&self, buffer: u64) -> u64 {
             buffer
         }
 
-        /// The buffer grows if the application has read more than this in the first round trip.
+        /// Bytes that the application may read in the first round trip before the buffer grows.
         fn first_space(&self, setting: &WindowSetting) -> u64 {
             10 * setting.full_segment
         }
 
-        /// What a subflow may offer after a segment has arrived on it; before that it was `limit`. It may grow to `clamp`.
-        /// `occupied` bytes of `buffer` are taken.
+        /// Largest window that a subflow may offer after a segment has arrived on it. `limit`: the largest window
+        /// before; `clamp`: the bound of its growth; `occupied`: bytes of `buffer` that are taken.
         #[inline]
         fn opened(&self, buffer: u64, limit: u64, clamp: u64, arrived: &Arrived, occupied: u64) -> u64 {
             buffer
         }
 
-        /// The window that could be offered. Asked several times for each segment.
+        /// The window that can be offered. This is called several times for each segment.
         #[inline]
         fn possible(&self, room: &Room) -> u64 {
             rfc::window(room)
         }
 
-        /// Whether segments are no longer acknowledged at once, because `occupied` bytes of `buffer` are taken.
+        /// Whether quick acknowledgements end because `occupied` bytes of `buffer` are taken.
         fn ends_quick_acks(&self, buffer: u64, occupied: u64) -> bool {
             false
         }
 
-        /// Whether subflows may tell the peer that the connection's window is `possible`. The peer was last told `told`.
+        /// Whether subflows may announce the connection's window `possible`. `told`: the window announced last.
         #[inline]
         fn is_news(&self, told: u64, possible: impl FnOnce() -> u64, mptcp: bool) -> bool {
             true
         }
 
-        /// Whether a subflow tells the peer at once that the window is `possible`. `left`: what it still has of the last one;
-        /// `largest_segment`: the largest that came on it.
+        /// Whether a subflow announces the window `possible` at once. `left`: the unused rest of the last window;
+        /// `largest_segment`: the largest segment that has arrived on the subflow.
         fn tells(&self, buffer: u64, largest_segment: u64, left: u64, possible: u64) -> bool {
             rfc::tells(buffer, largest_segment, left, possible)
         }
 
-        /// New data of the stream has arrived.
+        /// Notes that `len` new bytes of the stream have arrived at `at`.
         #[inline]
         fn received(&mut self, buffer: u64, at: DataSeq, len: u64) {}
 
-        /// The application has read everything before `position`.
+        /// Notes that the application has read everything before `position`.
         #[inline]
         fn read_to(&mut self, position: DataSeq) {}
 
-        /// How much of `buffer` is taken. `bytes` of the stream are unread or wait for earlier ones, and `held` wait for a
-        /// hole of the subflow that asks.
+        /// The part of `buffer` that is taken. `bytes`: bytes of the stream that are unread or wait for earlier ones;
+        /// `held`: bytes that wait for a hole in the sequence of the subflow at hand.
         #[inline]
         fn occupied(&self, buffer: u64, bytes: u64, held: u64, mptcp: bool) -> u64 {
             bytes + held
         }
 
-        /// Whether a subflow on which no full segment has come yet makes the window smaller.
+        /// Whether the window is smaller while some subflow has not received a full segment.
         #[inline]
         fn distrusts_new_subflows(&self) -> bool {
             false
         }
 
-        /// `distrusted`: there is such a subflow.
+        /// Notes whether some subflow has not received a full segment yet (`distrusted`).
         #[inline]
         fn note_new_subflows(&mut self, distrusted: bool) {}
 
-        /// The buffer, of at most `max` bytes, that is made for `wanted` bytes, and the window that subflows may open to.
+        /// Returns the new size of a buffer that should hold `wanted` bytes, at most `max`, and the window that
+        /// subflows may open to.
         fn grown(&self, wanted: u64, max: u64) -> (u64, u64) {
             (wanted, wanted)
         }
 
-        /// Whether the acknowledgement that a reader causes waits until the reader has read all that it can at once.
+        /// Whether an acknowledgement caused by reading waits until the reader has read all available data.
         #[inline]
         fn waits_for_rest(&self) -> bool {
             true
         }
 
-        /// How long after reading the acknowledgement leaves that the reader causes; `None`: it leaves at once.
+        /// Time from reading until the acknowledgement that it causes leaves; `None`: at once.
         #[inline]
         fn reading_takes(&self) -> Option<Duration> {
             None

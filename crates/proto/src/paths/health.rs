@@ -1,23 +1,23 @@
-//! Whether a path works, as far as its connection can tell.
+//! The health of a path, as far as its connection can tell.
 //!
 //! ```text
 //! Opening -> Working -> Late -> Stale -> Down
 //! ```
 //!
-//! An answer takes a path from `Late` or `Stale` back to `Working`. A timeout makes it `Stale`, whether it was late
-//! before or not. When its subflow ends, it is `Down`, whatever it was before.
+//! An answer takes a path from `Late` or `Stale` back to `Working`. A timeout makes a working or late path `Stale`. The
+//! end of its subflow makes any path `Down`.
 //!
-//! Keep-alive probes an idle path (RFC 9293 §3.8.4), and also a path whose address the peer has removed, before that is
-//! believed (RFC 8684 §3.4.2).
+//! Keep-alive probes an idle path (RFC 9293 §3.8.4). It also probes a path whose address the peer says it has removed,
+//! to check whether that is true (RFC 8684 §3.4.2).
 
 use super::subflow::Subflow;
 use crate::subflow_state::PathHealth;
 use pathweave_units::{Duration, Instant};
 
-/// Least rate of probes on a dark path with failure detection `fast`: one per this time.
+/// Longest time between two probes on a dark path with failure detection `fast`.
 pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Connection-level timeouts without an answer after which mainline Linux takes a subflow for stale (`stale_loss_cnt`).
+/// Connection-level timeouts without an answer after which mainline Linux considers a subflow stale (`stale_loss_cnt`).
 const STALE_AFTER: u32 = 4;
 
 /// The health of one subflow's path.
@@ -30,15 +30,15 @@ pub(crate) enum Health {
     Working,
     /// An answer is overdue. Other subflows send this one's data again.
     Late,
-    /// There was no sign of life since a timeout. The subflow gets no new data while another one is alive. `late`: with
-    /// each DATA_ACK, others still send more of its data.
+    /// There was no sign of life since a timeout. The subflow gets no new data while another one is alive. `late`:
+    /// whether other subflows still send more of its data with each DATA_ACK.
     Stale { late: bool },
-    /// The subflow has ended. `late`: as for `Stale`, until the subflow's name is given to another.
+    /// The subflow has ended. `late`: as for `Stale`, until another subflow gets this one's name.
     Down { late: bool },
 }
 
 impl Health {
-    /// The subflow can carry data now. Returns whether that is new.
+    /// Notes that the subflow can carry data. Returns whether it could not before.
     #[inline]
     pub(crate) fn open(&mut self) -> bool {
         let is_new = *self == Health::Opening;
@@ -48,7 +48,7 @@ impl Health {
         is_new
     }
 
-    /// An answer is overdue.
+    /// Notes that an answer is overdue.
     pub(crate) fn miss_answer(&mut self) {
         *self = match *self {
             Health::Opening => Health::Opening,
@@ -58,14 +58,14 @@ impl Health {
         }
     }
 
-    /// A timeout passed without a sign of life. A path that has not carried data yet stays `Opening`.
+    /// Notes a timeout without a sign of life. A path that cannot carry data yet stays `Opening`.
     pub(crate) fn time_out(&mut self) {
         if let Health::Working | Health::Late = *self {
             *self = Health::Stale { late: self.is_late() };
         }
     }
 
-    /// The path has answered. Returns whether it was stale.
+    /// Notes that the peer has answered on this path. Returns whether the path was stale.
     #[inline]
     pub(crate) fn answer(&mut self) -> bool {
         let was_stale = self.is_stale();
@@ -77,7 +77,7 @@ impl Health {
         was_stale
     }
 
-    /// The subflow has ended. Returns whether the scheduler and the application knew of it.
+    /// Notes that the subflow has ended. Returns whether the scheduler and the application knew of the subflow.
     pub(crate) fn end(&mut self) -> bool {
         let was_up = !matches!(self, Health::Opening | Health::Down { .. });
         *self = Health::Down { late: self.is_late() };
@@ -133,17 +133,17 @@ impl UnansweredTimeouts {
 }
 
 impl Subflow {
-    /// A retransmission timeout with failure detection `fast`: the subflow gets no new data until it shows a sign of life.
-    /// `longest`: the longest time between probes of a closed window.
+    /// Handles a retransmission timeout with failure detection `fast`: the subflow gets no new data until it shows a
+    /// sign of life. `longest`: the longest time between probes of a closed window.
     pub(crate) fn time_out(&mut self, longest: Duration) {
-        // A path whose last word is a closed window is not dark: what is repeated there probes the window, more and more
-        // seldom.
+        // A path on which the peer has closed its window is not dark. Its repetitions are window probes, and their
+        // interval grows.
         let interval = if self.tcp.peer_window() == 0 { longest } else { PROBE_INTERVAL };
         self.tcp.probe_at_least_every(Some(interval));
         self.health.time_out();
     }
 
-    /// The peer has answered, so the subflow may carry new data again. Returns whether its path was stale.
+    /// Lets the subflow carry new data again because the peer has answered. Returns whether its path was stale.
     #[inline]
     pub(crate) fn revive(&mut self, now: Instant) -> bool {
         let was_stale = self.health.answer();
@@ -156,7 +156,7 @@ impl Subflow {
 
 /// Least time between two probes.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Unanswered probes after which the removal of an address is believed.
+/// Unanswered probes after which a removed address counts as gone.
 const REMOVAL_PROBES: u32 = 3;
 
 /// When the peer was last heard on a subflow, and the probes sent since.
@@ -170,11 +170,13 @@ pub(crate) struct KeepAlive {
 /// Probes that have not been answered yet.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
-    /// When the first one was sent, and when the next one is due.
+    /// When the first probe was sent.
     since: Instant,
+    /// When the next probe is due.
     next: Instant,
+    /// Count of the probes sent.
     sent: u32,
-    /// Whether the peer says that it removed the address. If no answer comes, the subflow is reset.
+    /// Whether the peer says that it removed the address. If so, the subflow is reset if no answer comes.
     removed: bool,
 }
 
@@ -212,7 +214,7 @@ impl Subflow {
         }
     }
 
-    /// Sends a probe. `removed`: the reason is that the peer says it removed the address.
+    /// Sends a probe. `removed`: whether the reason is that the peer says it removed the address.
     pub(crate) fn send_probe(&mut self, now: Instant, removed: bool) {
         let next = now + self.tcp.rto().max(INTERVAL);
         let old = self.keep_alive.probe.unwrap_or(Probe { since: now, next, sent: 0, removed });
@@ -222,12 +224,12 @@ impl Subflow {
         self.tcp.probe_window();
     }
 
-    /// Whether the peer says that it removed the address, and has not answered there since.
+    /// Whether the peer says that it removed the address, and has not answered from this address since.
     pub(crate) fn is_asked_after_removal(&self) -> bool {
         self.keep_alive.probe.is_some_and(|p| p.removed)
     }
 
-    /// Whether the peer says that it removed the address, and no probe was answered there.
+    /// Whether the peer says that it removed the address, and has answered none of `REMOVAL_PROBES` probes.
     pub(crate) fn is_removed_for_certain(&self) -> bool {
         self.keep_alive.probe.is_some_and(|p| p.removed && p.sent >= REMOVAL_PROBES)
     }

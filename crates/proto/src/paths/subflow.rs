@@ -12,7 +12,7 @@ use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::AddressId;
 
-/// What is configured for a path and shown to schedulers.
+/// Settings of a path that schedulers see.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathMeta {
     /// Priority; a lower number is preferred.
@@ -231,7 +231,7 @@ pub struct SubflowSnapshot {
     pub backup: bool,
     /// Whether data may be assigned to it.
     pub usable: bool,
-    /// Whether it has ended and does not even wait for old segments any more.
+    /// Whether the subflow has ended and no longer waits for old segments.
     pub closed: bool,
     /// The connection's judgement of its path.
     pub health: PathHealth,
@@ -245,7 +245,7 @@ pub struct SubflowSnapshot {
     pub held_bytes: u64,
     /// Size of the largest IP packet on its path, as far as it is known, bytes.
     pub path_mtu: u32,
-    /// What is configured for its path.
+    /// Settings of the subflow's path.
     pub path: PathTerms,
     /// Measured round-trip times.
     pub rtt: RoundTrip,

@@ -69,7 +69,7 @@ pub enum WindowUse {
     Queue,
 }
 
-/// The limit that made an assignment smaller than asked for.
+/// The limit that shortened an assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClippedBy {
     /// The subflow's congestion window.

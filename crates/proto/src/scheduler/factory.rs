@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 /// Makes schedulers of one kind, one for each connection.
 ///
-/// A rule written in Rust declares a constant [`SchedulerEntry`] instead. Implement this trait for a scheduler that
-/// comes into being while the program runs, such as a rule in another language or a script that is played back: it can
-/// have texts of its own, and state that its schedulers share.
+/// A rule written in Rust declares a constant [`SchedulerEntry`] instead. Implement this trait for a scheduler that is
+/// only known while the program runs, such as a rule in another language or a script that is played back. Such a
+/// factory can have texts of its own, and state that its schedulers share.
 pub trait SchedulerFactory: Described {
     /// Whether the schedulers assign data beyond congestion windows by design.
     fn queues(&self) -> bool;

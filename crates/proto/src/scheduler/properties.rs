@@ -412,8 +412,9 @@ fn thirty_two_subflows(factory: &dyn SchedulerFactory) -> Result<(), TestCaseErr
     [4, 100, 5000].into_iter().try_for_each(|window| delivers(factory, &paths, window, &steps))
 }
 
-/// Checks a scheduler with its default parameters on 100 random connections of one to eight subflows, and on one of 32:
-/// it gives data only to subflows that can take it, its waits end, and all data is delivered.
+/// Checks a scheduler with its default parameters on 100 random connections of one to eight subflows, and on one
+/// connection of 32: it must give data only to subflows that can take it, its waits must end, and all data must be
+/// delivered.
 ///
 /// # Panics
 /// If a property does not hold. The message has the smallest case that was found.

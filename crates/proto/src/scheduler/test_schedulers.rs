@@ -36,7 +36,7 @@ pub const GOOD: &[SchedulerEntry] = &[
     entry!("test-wait-ack", "a segment at a time, waiting for its acknowledgement", WaitAck),
 ];
 
-/// Schedulers that break a rule: a connection must notice, and its default must decide instead.
+/// Schedulers that break a rule: a connection must notice this, and its default scheduler must decide instead.
 pub const BAD: &[SchedulerEntry] = &[
     entry!("test-unknown-subflow", "assigns to a subflow that is not there", UnknownSubflow),
     entry!("test-never", "waits for ever, also with nothing in flight", Never),

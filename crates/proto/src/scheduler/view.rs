@@ -20,7 +20,7 @@ pub struct SubflowView {
     pub stale: bool,
     /// Data bytes of a full segment.
     pub mss: u32,
-    /// What is configured for its path.
+    /// Settings of its path.
     pub path: PathTerms,
     /// Measured round-trip times.
     pub rtt: RoundTrip,

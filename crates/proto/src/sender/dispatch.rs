@@ -9,7 +9,7 @@ use core::fmt;
 use core::ops::Range;
 use std::collections::VecDeque;
 
-/// What keeps a short segment back although a scheduler has given it to a subflow with room.
+/// The rule that holds a short segment back although the scheduler gave it to a subflow with room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeldBy {
     /// Nagle's rule: an earlier short segment is not acknowledged (setting `nagle`).
@@ -21,7 +21,7 @@ pub enum HeldBy {
 }
 
 impl HeldBy {
-    /// What a scheduler is told about an assignment that ends before such a segment.
+    /// The limit reported to a scheduler whose assignment ends before a segment that is held back.
     fn clips(self) -> ClippedBy {
         match self {
             HeldBy::SillyWindow => ClippedBy::SendWindow,
@@ -82,7 +82,7 @@ pub(crate) struct Terms<'a> {
 /// The part of an assignment that its subflow can take now.
 struct Clipped {
     range: Range<DataSeq>,
-    /// The limit that made it smaller than the scheduler asked for, if it is smaller.
+    /// The limit that shortened the assignment, if one did.
     by: Option<ClippedBy>,
 }
 
@@ -175,8 +175,8 @@ impl Sender {
         Ok(Clipped { range: start..end, by })
     }
 
-    /// Cuts a range into segments and queues them, up to the first that is held back. Returns the end of what was queued,
-    /// and what holds the rest back.
+    /// Cuts a range into segments and queues them, up to the first that is held back. Returns the end of the queued
+    /// data, and the rule that holds the rest back.
     fn cut(
         &mut self,
         range: Range<DataSeq>,
@@ -215,7 +215,8 @@ impl Sender {
         (at, None)
     }
 
-    /// What holds a short segment back, if anything does. `follows`: it follows a segment of the same assignment.
+    /// The rule that holds a short segment back, if one does. `follows`: the piece follows a segment of the same
+    /// assignment.
     fn held_by(
         &self,
         piece: &Range<DataSeq>,

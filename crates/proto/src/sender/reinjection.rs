@@ -16,8 +16,8 @@ const PASSED_BY: u64 = 2;
 /// Most bytes that are sent again at one connection-level timeout.
 pub(crate) const DATA_RETRANSMISSION: u64 = 64 << 10;
 
-/// Ranges that wait for another subflow, disjoint and in the stream's order, so that the data for which the reader
-/// waits leaves first, whichever subflow lost it.
+/// Ranges that wait for another subflow, disjoint and in the stream's order. So the data for which the reader waits
+/// leaves first, whichever subflow lost it.
 #[derive(Debug, Default)]
 pub(crate) struct Reinjection {
     ranges: VecDeque<Range<DataSeq>>,

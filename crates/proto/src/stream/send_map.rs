@@ -51,7 +51,7 @@ impl SendMap {
     pub fn given_end(&self) -> DataSeq {
         self.given_end
     }
-    /// Whether some data was given to a subflow and is not acknowledged, whether a subflow carries it now or not.
+    /// Whether data that was given to a subflow is unacknowledged, even if no subflow carries it now.
     pub fn is_waiting(&self) -> bool {
         self.given_end > self.first_unacked
     }
@@ -67,8 +67,8 @@ impl SendMap {
     pub fn append(&mut self, len: u64) {
         self.written_end = self.written_end + len;
     }
-    /// Notes that everything before `to` is acknowledged, but not beyond the written data. Returns the number of newly
-    /// acknowledged bytes.
+    /// Notes that everything before `to` is acknowledged. An end beyond the written data counts as the end of the
+    /// written data. Returns the number of newly acknowledged bytes.
     pub fn acknowledge(&mut self, to: DataSeq) -> u64 {
         let to = to.min(self.written_end);
         let newly = to.since(self.first_unacked);

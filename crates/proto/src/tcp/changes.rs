@@ -6,21 +6,21 @@ use crate::seq::DataSeq;
 use core::ops::Range;
 use pathweave_units::Duration;
 
-/// What a segment's sequence and acknowledgement numbers show.
+/// Result of checking a segment's sequence and acknowledgement numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// There was no segment, or it has no effect.
     #[default]
     Ignored,
-    /// It belongs to no connection that we know; a reset answers it.
+    /// The segment belongs to no known connection; a reset answers it.
     Refused,
-    /// It is a SYN that crossed ours.
+    /// The segment is a SYN that crossed ours.
     Crossing,
-    /// It may be a blind attack. An acknowledgement tells an honest peer our numbers (RFC 5961).
+    /// The segment may be a blind attack. An acknowledgement tells an honest peer our numbers (RFC 5961).
     Challenged,
-    /// Its numbers passed every check, but it may be a repetition.
+    /// The numbers passed every check, but the segment may be a repetition.
     Acceptable,
-    /// Its numbers passed every check and it is no repetition, so its options count.
+    /// The numbers passed every check and the segment is no repetition, so its options count.
     Current,
 }
 
@@ -31,7 +31,7 @@ impl Verdict {
     }
 }
 
-/// What the peer newly reported to have.
+/// Progress that the peer's acknowledgement reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Told {
     #[default]
@@ -53,7 +53,8 @@ pub(crate) enum Ended {
     NeverEstablished,
 }
 
-/// Changes that one call caused, for the connection to act on. Reused, so that no segment needs an allocation.
+/// Changes that one call caused, on which the connection acts. The value is reused, so that no segment needs an
+/// allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) verdict: Verdict,
@@ -61,7 +62,7 @@ pub(crate) struct Changes {
     pub(crate) arrived: Vec<Arrival>,
     /// Data ranges newly acknowledged on the subflow, in order.
     pub(crate) acked: Vec<Range<DataSeq>>,
-    /// What the peer newly reported to have.
+    /// Progress that the peer's acknowledgement reported.
     pub(crate) told: Told,
     pub(crate) has_sack: bool,
     pub(crate) rtt: Option<Duration>,
@@ -73,12 +74,12 @@ pub(crate) struct Changes {
     /// Whether an answer is overdue by the time of a tail loss probe (RFC 8985 §7.2).
     pub(crate) late: bool,
     pub(crate) ended: Option<Ended>,
-    /// Whether the segment has no data and a sequence number that was acknowledged before, so that its sender may not
-    /// know our numbers.
+    /// Whether the segment has no data and an already acknowledged sequence number. Its sender may not know our
+    /// numbers.
     pub(crate) outdated: bool,
     /// Whether the segment acknowledges less than was acknowledged before.
     pub(crate) overtaken_ack: bool,
-    /// Whether there was no memory for the segment's data, which its sender is to learn.
+    /// Whether there was no memory for the segment's data, so that the peer must be told.
     pub(crate) no_memory: bool,
 }
 

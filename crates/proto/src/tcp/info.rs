@@ -38,7 +38,7 @@ pub struct TcpInfo {
     pub backoff: u32,
     /// Acknowledgements that showed reordering.
     pub reordering_events: u32,
-    /// The most segments by which one was late, at least 3.
+    /// Largest number of segments by which a segment was late, at least 3.
     pub reordering: u32,
     /// When data was last received.
     pub last_data_received: Option<Instant>,

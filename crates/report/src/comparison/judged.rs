@@ -10,8 +10,8 @@ const MOST_UNDELIVERED: f64 = 0.01;
 /// The value by which the schedulers of a scenario are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// Goodput, 10⁶ bit/s: for streams that are as fast as the network allows, and for messages that no run delivers at
-    /// the rate at which they are sent.
+    /// Goodput, 10⁶ bit/s: for streams that are as fast as the network allows, and for messages if no run delivers them
+    /// at the rate at which they are sent.
     Goodput,
     /// Completion time, s: for transfers that have a size.
     Completion,
@@ -19,10 +19,10 @@ pub enum Judged {
     Delay,
 }
 
-/// How a run ended, as far as that ranks it.
+/// The parts of a run's end that affect the run's rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunEnd {
-    /// How.
+    /// The run's status.
     pub status: Status,
     /// Goodput, 10⁶ bit/s.
     pub goodput_mbps: f64,
@@ -30,7 +30,7 @@ pub struct RunEnd {
     pub completion_s: Option<f64>,
     /// The 99th percentile of the delay of messages, or of a web page's objects, ms.
     pub delay_p99_ms: Option<f64>,
-    /// The part of the messages that were due and did not arrive, 0 to 1; `None` if a measured connection has other work too.
+    /// Fraction of the due messages that did not arrive, 0 to 1; `None` if a measured connection has other work too.
     pub undelivered_part: Option<f64>,
 }
 
@@ -53,7 +53,7 @@ impl Judged {
         Self::of_ends(runs.iter().map(|run| RunEnd::from(*run)))
     }
 
-    /// What ranks runs with these ends.
+    /// Chooses the value that ranks runs with these ends.
     pub fn of_ends(ends: impl Iterator<Item = RunEnd> + Clone) -> Self {
         let known = |by: &Judged| ends.clone().any(|end| by.value_of(end).is_some());
         [Judged::Delay, Judged::Completion].into_iter().find(known).unwrap_or(Judged::Goodput)
@@ -64,7 +64,8 @@ impl Judged {
         self.value_of(run.into())
     }
 
-    /// What ranks a run with this end; `None` if it did not complete the transfer, or does not deliver what is offered.
+    /// The ranking value of a run with this end; `None` if the run did not complete the transfer, or did not deliver
+    /// the offered data.
     pub fn value_of(self, end: RunEnd) -> Option<f64> {
         let completed = end.status == Status::Completed;
         match self {

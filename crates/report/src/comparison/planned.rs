@@ -25,7 +25,7 @@ pub struct Absent {
     pub plain_tcp: Option<usize>,
     /// Number of runs that were asked for.
     pub planned: usize,
-    /// Number of failed runs, which are all finished ones.
+    /// Number of failed runs. No other run of this scheduler finished.
     pub failed: usize,
     /// The reason of the first failure.
     pub failure: Option<String>,

@@ -40,7 +40,7 @@ pub struct Summary {
     pub failed: usize,
     /// The reason of the first failure.
     pub failure: Option<String>,
-    /// How many seeds other schedulers have a measurement of, and this one has not; 0 for plain TCP.
+    /// Number of seeds for which another scheduler has a measurement and this one has none; 0 for plain TCP.
     pub lacking: usize,
     /// Data arrived, within the measured time or before it.
     pub(crate) received: bool,

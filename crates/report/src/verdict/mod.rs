@@ -8,10 +8,10 @@
 //! t), or if they are the same with each of several seeds. Failed runs enter no number. "Clearly" means by more
 //! than [`HEADERS`](crate::HEADERS), and significantly if there are several seeds.
 //!
-//! A scheduler is "whole" if it has a measurement with each seed of which any scheduler has one. The others are never called the best.
-//! "No scheduler" is "None of the N that ran" if some never ran, "None of the N measured" if some failed in every run,
-//! and "no scheduler that ran" or "no scheduler measured" if one is left.
-//! Sentences about the best begin with "With this seed" if there is one.
+//! A scheduler is "whole" if it has a measurement with each seed for which any scheduler has one. Other schedulers are
+//! never called the best. "No scheduler" is "None of the N that ran" if some never ran, "None of the N measured" if
+//! some failed in every run, and "no scheduler that ran" or "no scheduler measured" if one is left. Sentences about the
+//! best begin with "With this seed" if there is one.
 //!
 //! Missing runs ([`notices`]):
 //!

@@ -59,7 +59,7 @@ impl Source {
         }
     }
 
-    /// The end of sending, if a time limits it and it is not over yet.
+    /// Time at which sending ends, if a time limits it and has not passed.
     pub fn until(&self) -> Option<Instant> {
         self.until.filter(|_| self.left > 0)
     }

@@ -1,39 +1,44 @@
-//! When a kernel acknowledges (`tcp_event_data_recv`, `__tcp_ack_snd_check`): at once at the start, after an idle time and
-//! after a duplicate; delayed by a time that follows the gap between segments; and beyond a hole once for all that arrives in
-//! a part of a round trip (`net.ipv4.tcp_comp_sack_delay_ns`, `tcp_comp_sack_slack_ns`, `tcp_comp_sack_nr`).
+//! The acknowledgement rules of a kernel (`tcp_event_data_recv`, `__tcp_ack_snd_check`). At the start, after an idle
+//! time and after a duplicate, each segment is acknowledged at once. Other acknowledgements are delayed by a time that
+//! follows the gap between segments. Beyond a hole, one acknowledgement covers all segments of a part of a round trip
+//! (`net.ipv4.tcp_comp_sack_delay_ns`, `tcp_comp_sack_slack_ns`, `tcp_comp_sack_nr`).
 
 use crate::host::Surroundings;
 use crate::host::acks::AckRules;
 use arrayvec::ArrayVec;
 use pathweave_units::{Duration, Instant};
 
-/// Duplicate acknowledgements that go out at once, the most that wait as one, how long they wait at most, and how much later
-/// the timer may run.
+/// Duplicate acknowledgements that leave at once, before compression begins.
 const UNCOMPRESSED: u32 = 3;
+/// Most duplicate acknowledgements that are compressed into one.
 const MAX_COMPRESSED: u32 = 44;
+/// Longest wait of a compressed acknowledgement.
 const COMPRESSION: Duration = Duration::from_millis(1);
+/// Time by which the timer of that wait may be late.
 const COMPRESSION_SLACK: Duration = Duration::from_micros(100);
-/// Blocks that an acknowledgement surely has room for: before another one comes to the front, what waits goes out.
+/// SACK blocks that surely fit an acknowledgement. A waiting acknowledgement leaves before a further block comes to the
+/// front.
 const EXPECTED_BLOCKS: usize = 2;
 
-/// What the kernel remembers of one subflow's acknowledgements.
+/// State of one subflow's acknowledgement rules.
 #[derive(Debug)]
 pub(crate) struct LinuxAcks {
     /// The time between the last two segments.
     gap: Duration,
-    /// The delay adapts: the longest one, less while segments come faster.
+    /// Current delay of acknowledgements: the longest one, or less while segments arrive faster.
     delay: Duration,
     compression: Compression,
 }
 
 impl LinuxAcks {
-    /// `compresses`: acknowledgements beyond a hole are compressed, as since Linux 4.19.
+    /// `compresses`: whether acknowledgements beyond a hole are compressed, as in Linux 4.19 and later.
     pub(in crate::host) fn new(longest_delay: Duration, compresses: bool) -> Self {
         let compression = Compression { off: !compresses, ..Compression::default() };
         LinuxAcks { gap: Duration::ZERO, delay: longest_delay, compression }
     }
 
-    /// The delay follows the time between segments (half of the old value plus the gap), at least half of its maximum.
+    /// Adapts the delay to the time between segments: half of the old delay plus that time, but at least half of the
+    /// longest delay.
     fn adapt_delay(&mut self, longest: Duration) {
         if self.gap <= longest.div(2) {
             self.delay = self.delay.div(2) + longest.div(2);
@@ -50,13 +55,14 @@ impl AckRules for LinuxAcks {
         self.gap = gap;
     }
 
-    /// A small window is not flooded with acknowledgements.
+    /// One quick acknowledgement for each two full segments of the window, so that a small window is not flooded; at
+    /// least two.
     fn quick_acks(&self, quick: u32, window: u64, full_segment: u32) -> u32 {
         let budget = window / (2 * u64::from(full_segment.max(1)));
         quick.min(budget.clamp(2, 1 << 20) as u32)
     }
 
-    /// After an idle time of more than `rto`.
+    /// Quick acknowledgements restart after an idle time of more than `rto`.
     fn starts_again(&mut self, rto: Duration, longest_delay: Duration) -> bool {
         self.adapt_delay(longest_delay);
         self.gap > rto
@@ -81,7 +87,8 @@ impl AckRules for LinuxAcks {
         full || over
     }
 
-    /// The kernel takes it for any other segment. Its reader, who then has all that waited to read, causes the acknowledgement.
+    /// The kernel treats such a segment as any other. The acknowledgement leaves when the application reads the data
+    /// that waited.
     fn answers_hole_of_stream(&self) -> bool {
         false
     }
@@ -132,24 +139,26 @@ impl AckRules for LinuxAcks {
     }
 }
 
-/// Duplicate acknowledgements that wait as one.
+/// Duplicate acknowledgements that are compressed into one.
 #[derive(Debug, Default)]
 struct Compression {
-    /// Each goes out at once.
+    /// Whether there is no compression: each duplicate acknowledgement leaves at once.
     off: bool,
-    /// Those sent for the hole at `.0`; how many wait as one since, and until when.
+    /// The first missing byte, and the count of duplicate acknowledgements sent for it.
     duplicates: (u64, u32),
+    /// Duplicate acknowledgements that wait as one.
     waiting: u32,
+    /// The end of their wait.
     until: Option<Instant>,
-    /// The blocks of an acknowledgement that waited and goes out before a segment changes them, and how long that segment
-    /// waits in turn.
+    /// The SACK blocks of a waiting acknowledgement that leaves now, before the current segment changes the blocks.
     flushed: Option<ArrayVec<(u64, u64), 4>>,
+    /// The end of the wait of the current segment's acknowledgement, once those blocks have left.
     flushed_until: Option<Instant>,
 }
 
 impl Compression {
-    /// The first three acknowledgements go out at once, so that the sender sees the loss, then one for all that arrives in a
-    /// twentieth of a round trip.
+    /// The first three acknowledgements leave at once, so that the sender sees the loss. After them, one
+    /// acknowledgement covers all segments of a twentieth of a round trip.
     #[inline(never)]
     fn waits(&mut self, now: Instant, hole: u64, around: &Surroundings) -> bool {
         if self.duplicates.0 != hole {
@@ -170,7 +179,7 @@ impl Compression {
         rtt.div(20).min(COMPRESSION) + COMPRESSION_SLACK
     }
 
-    /// The block at `place` comes to the front.
+    /// Keeps the blocks of a waiting acknowledgement if the block at `place` may push one of them out.
     fn before_new_block(&mut self, place: usize, blocks: &ArrayVec<(u64, u64), 4>) {
         if place >= EXPECTED_BLOCKS && self.waiting > 0 {
             self.flushed = Some(blocks.clone());

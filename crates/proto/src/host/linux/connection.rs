@@ -1,16 +1,18 @@
-//! What a kernel remembers of one connection's sending: how much its send buffer takes, the pieces that hold what was written, and the
-//! grants that wait for the end of an instant (`docs/notes/linux-6.12-send-buffer-and-segments.md`).
+//! A kernel's state of one connection's sending half: the size of the send buffer, the fragments that hold written
+//! data, and the pushes that wait for the end of an instant (`docs/notes/linux-6.12-send-buffer-and-segments.md`).
 //!
-//! With tuning, memory is data plus the overhead of its buffers. The writer fills a buffer to its end once it has begun one,
-//! stops where memory has reached the limit, and goes on when memory has come down to two thirds of the limit
+//! With tuning, memory is data plus the overhead of its buffers. A writer fills each buffer that it has begun. It stops
+//! when memory has reached the limit, and continues when memory has come down to two thirds of the limit
 //! (`sk_stream_is_writeable`).
 //!
-//! What was written is held in chunks of 32 KiB that are filled with fragments, each with a header (`mptcp_sendmsg`). What is written while
-//! something written before is still unsent goes on in the last fragment, else it begins one. A scheduler's burst ends where a fragment ends.
+//! Written data is held in chunks of 32 KiB. Chunks are filled with fragments, each of which has a header
+//! (`mptcp_sendmsg`). New data extends the last fragment if older data is still unsent; otherwise it begins a fragment.
+//! A scheduler's burst ends at the end of a fragment.
 //!
-//! An acknowledgement asks the scheduler, and what is picked for its own subflow goes there at once. Another subflow is
-//! pushed to when all packets of the instant have been taken (`mptcp_subflow_delegate`): how much it gets is decided by the window then.
-//! Until that time nobody else is picked, and an acknowledgement of the picked subflow pushes at once.
+//! Each acknowledgement asks the scheduler for a subflow. If the scheduler picks the acknowledged subflow, the data
+//! goes there at once. Another subflow gets its data after all packets of the instant have been processed
+//! (`mptcp_subflow_delegate`); the window at that time decides how much. Until then no other subflow is picked, and an
+//! acknowledgement of the picked subflow pushes its data at once.
 
 use crate::host::Written;
 use crate::host::connection::ConnectionRules;
@@ -18,18 +20,18 @@ use crate::seq::{DataSeq, SubflowId};
 use pathweave_units::Instant;
 use std::collections::VecDeque;
 
-/// What the kernel gives a Multipath TCP socket beside its subflows' send buffers.
+/// Send buffer of a Multipath TCP socket in addition to those of its subflows, bytes of memory.
 const LEAST_SEND_BUFFER: u64 = 4096;
 
-/// What the kernel remembers of one connection's sending.
+/// State of one connection's sending half.
 #[derive(Debug)]
 pub(crate) struct LinuxConnection {
-    /// The send buffer follows the subflows' windows.
+    /// Whether the send buffer follows the subflows' windows.
     tunes: bool,
     fragments: Fragments,
     delegation: Delegation,
-    /// A writer that found no room has had what there was sent, and looks once more before it waits: for any room, not for a
-    /// third of the buffer (`sk_stream_wait_memory`).
+    /// Whether a writer that found no more room looks once more before it waits. For this look any room is enough; a
+    /// waiting writer needs a third of the buffer (`sk_stream_wait_memory`).
     writer_looks_again: bool,
 }
 
@@ -78,11 +80,11 @@ impl ConnectionRules for LinuxConnection {
             return fills(free);
         }
         if written.end.0 < FULL {
-            // The first fragment meets a send buffer of 20480 bytes, which grows once it goes out.
+            // The send buffer has 20480 bytes until the first fragment leaves.
             return FULL - written.end.0;
         }
         if written.end.0 == FULL && written.una.0 == 0 && !is_out() {
-            // The first fragment is all that was written, and none of it is out.
+            // Only the first fragment was written, and none of it has left.
             return 0;
         }
         self.fragments.fills(memory, limit, written.unassigned > 0)
@@ -188,14 +190,14 @@ impl ConnectionRules for LinuxConnection {
     }
 }
 
-/// What waits for the end of an instant.
+/// Subflows that get data at the end of an instant.
 #[derive(Debug, Default)]
 struct Delegation {
-    /// The subflows that push at the end of the instant, in the order in which they were picked.
+    /// These subflows, in the order in which they were picked.
     waiting: VecDeque<SubflowId>,
     /// The instant.
     at: Instant,
-    /// The subflow that was picked last, until something is pushed to it.
+    /// The subflow that was picked last, until data is pushed to it.
     picked: Option<SubflowId>,
     /// The subflow whose segment is being processed, or that is being pushed to.
     acknowledging: Option<SubflowId>,
@@ -206,32 +208,32 @@ struct Delegation {
 const CHUNK: u64 = 32_768;
 /// A fragment's header, bytes.
 const HEADER: u64 = 40;
-/// With less room than this in a chunk the next one is begun.
+/// A chunk with less room than this gets no further fragment.
 const LEAST_ROOM: u64 = 32 + HEADER;
-/// The data of a fragment that fills a chunk.
+/// Data bytes of a fragment that fills a chunk.
 const FULL: u64 = CHUNK - HEADER;
 
 /// The fragments of one connection.
 #[derive(Debug, Default)]
 struct Fragments {
-    /// Where each ends that is not acknowledged as a whole.
+    /// Ends of the fragments that are not wholly acknowledged.
     ends: VecDeque<DataSeq>,
-    /// Room in the chunk of the last one.
+    /// Free bytes in the last fragment's chunk.
     room: u64,
 }
 
 impl Fragments {
-    /// Where the first of them ends that ends at or after `at`.
+    /// The first end of a fragment at or after `at`.
     fn end_from(&self, at: DataSeq) -> Option<DataSeq> {
         self.ends.get(self.ends.partition_point(|e| *e < at)).copied()
     }
 
-    /// The memory of their headers, bytes.
+    /// Memory of the fragments' headers, bytes.
     fn overhead(&self) -> u64 {
         self.ends.len() as u64 * HEADER
     }
 
-    /// `bytes` are written at `end`. `unsent`: some of what was written before is.
+    /// Appends `bytes` at `end`. `unsent`: some of the data before them is unsent.
     fn append(&mut self, mut end: DataSeq, mut bytes: u64, mut unsent: bool) {
         while bytes > 0 {
             let goes_on = unsent && self.room > 0;
@@ -255,8 +257,8 @@ impl Fragments {
         self.room = if room < LEAST_ROOM { FULL } else { room - HEADER };
     }
 
-    /// How many bytes a writer writes that stops at the first piece begun with `limit` bytes of memory in use, of which are
-    /// `memory` now.
+    /// Bytes that a writer writes until memory has reached `limit`. It begins fragments while less memory is in use,
+    /// and fills each. `memory`: bytes in use now.
     fn fills(&self, mut memory: u64, limit: u64, unsent: bool) -> u64 {
         let (mut room, mut goes_on, mut bytes) = (self.room, unsent && self.room > 0, 0);
         while memory < limit {
@@ -270,7 +272,7 @@ impl Fragments {
         bytes
     }
 
-    /// All before `una` is acknowledged.
+    /// Removes the fragments that end at or before `una`: their data is acknowledged.
     fn acknowledge(&mut self, una: DataSeq) {
         while self.ends.pop_front_if(|e| *e <= una).is_some() {}
     }

@@ -1,4 +1,4 @@
-//! A Linux kernel, as measured (`docs/notes/`).
+//! The rules of a Linux kernel, from measurements (`docs/notes/`).
 
 pub(super) mod acks;
 mod connection;

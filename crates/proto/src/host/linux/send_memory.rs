@@ -1,25 +1,26 @@
-//! What a subflow's send queue takes of a kernel's memory, and how much it may take (`tcp_sndbuf_expand`,
+//! Kernel memory that a subflow's send queue takes, and the limit of that memory (`tcp_sndbuf_expand`,
 //! `docs/notes/linux-6.12-send-buffer-and-segments.md`).
 
 use super::tso::MAX_BURST_BYTES;
 use crate::send_queue::SendQueue;
 
-/// Bytes of management for each buffer of the send queue.
+/// Overhead of each buffer of the send queue, bytes.
 const BUFFER_OVERHEAD: u64 = 960;
-/// What the send buffer allows for each segment of the window: twice a full segment with its overhead.
+/// Memory that the send buffer has for each segment of the congestion window: twice a full segment with its overhead.
 const PER_SEGMENT: u64 = 2 * 4352;
 
 /// The send buffer of one subflow.
 #[derive(Debug)]
 pub(crate) struct SendMemory {
-    /// It grows when the kernel's would; else at once.
+    /// Whether the send buffer grows only when the kernel would grow it. If not, it grows at once.
     tunes: bool,
-    /// The application has set a size, and it is that.
+    /// Whether the application has fixed the size.
     fixed: bool,
-    /// The window that it was last made for.
+    /// Congestion window for which the send buffer was last sized.
     largest_cwnd: u32,
-    /// What may have made it too small since: an acknowledgement, or a buffer that went out.
+    /// Whether an acknowledgement came since the size was last checked.
     check_due: bool,
+    /// Whether a whole buffer was sent since then.
     buffer_was_sent: bool,
 }
 
@@ -28,12 +29,12 @@ impl SendMemory {
         SendMemory { tunes, fixed: false, largest_cwnd: cwnd, check_due: false, buffer_was_sent: false }
     }
 
-    /// It is `max` bytes from now on (`SOCK_SNDBUF_LOCK`).
+    /// Fixes the send buffer at its largest size (`SOCK_SNDBUF_LOCK`).
     pub(crate) fn fix(&mut self) {
         (self.tunes, self.fixed) = (false, true);
     }
 
-    /// The send buffer, bytes of memory, at most `max`: it grows with the window and never shrinks.
+    /// Size of the send buffer, bytes of memory, at most `max`. It grows with the congestion window and never shrinks.
     pub(crate) fn limit(&self, max: u64) -> u64 {
         if self.fixed {
             return max;
@@ -41,7 +42,7 @@ impl SendMemory {
         (PER_SEGMENT * u64::from(self.largest_cwnd.max(10))).min(max)
     }
 
-    /// An acknowledgement was taken, after which the window is `cwnd`.
+    /// Notes an acknowledgement. `cwnd`: the congestion window after it.
     pub(crate) fn acknowledged(&mut self, cwnd: u32) {
         if self.tunes {
             self.check_due = true;
@@ -50,14 +51,14 @@ impl SendMemory {
         }
     }
 
-    /// A segment went out; `whole`: its buffer has left with it.
+    /// Notes that a segment left. `whole`: it was the last one of its buffer.
     pub(crate) fn sent(&mut self, whole: bool) {
         self.buffer_was_sent = self.tunes && whole;
     }
 
-    /// After each buffer sent and, when `idle`, after all that an acknowledgement let out: the send buffer grows with the
-    /// window (`tcp_check_space`) where the writer waits for room and the window is not what holds back. Says whether it
-    /// grew.
+    /// Grows the send buffer with the congestion window if a writer waits for room and the window is not full
+    /// (`tcp_check_space`). This is due after each buffer sent and, with `idle`, after everything that an
+    /// acknowledgement let out. Returns whether the send buffer grew.
     pub(crate) fn grow(&mut self, writer_waits: bool, idle: bool, cwnd: u32, in_flight: u32) -> bool {
         let due = core::mem::take(&mut self.buffer_was_sent) | (idle && core::mem::take(&mut self.check_due));
         let grows = due && writer_waits && in_flight < cwnd && cwnd > self.largest_cwnd;
@@ -68,16 +69,17 @@ impl SendMemory {
     }
 }
 
-/// How data is put into buffers.
+/// Size of one buffer of the send queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BufferSize {
-    /// Segments of one buffer, and bytes of one segment.
+    /// Segments of one buffer.
     segments: u32,
+    /// Data bytes of one segment.
     mss: u32,
 }
 
 impl BufferSize {
-    /// A buffer has 64 KiB, or half of the largest window that the peer has offered.
+    /// A buffer has 64 KiB, or half of the largest window that the peer has offered if that is less.
     pub(crate) fn new(mss: u32, largest_peer_window: u64) -> Self {
         let half = u32::try_from(largest_peer_window / 2).unwrap_or(u32::MAX);
         let segments = (MAX_BURST_BYTES.min(half) / mss.max(1)).max(1);
@@ -92,7 +94,7 @@ impl BufferSize {
         u64::from(self.segments) * u64::from(self.mss)
     }
 
-    /// What `queue` takes once `bytes` more are queued, which go on where its last segment ends, or not.
+    /// Memory of `queue` with `bytes` more. `goes_on`: the new bytes follow the last queued byte.
     pub(crate) fn memory_with(&self, queue: &SendQueue, goes_on: bool, bytes: u64) -> u64 {
         let open = queue.open_buffer().filter(|_| goes_on).unwrap_or(self.segments);
         let in_last = u64::from(self.segments.saturating_sub(open)) * u64::from(self.mss);
@@ -100,12 +102,13 @@ impl BufferSize {
         queued(queue) + bytes + buffers * BUFFER_OVERHEAD
     }
 
-    /// What `bytes` not yet queued here take of a plain TCP's send buffer.
+    /// Memory that `bytes` of plain TCP will take once they are queued.
     pub(crate) fn memory_of(&self, bytes: u64) -> u64 {
         bytes + bytes.div_ceil(self.bytes()) * BUFFER_OVERHEAD
     }
 
-    /// How much a writer adds to `unassigned` bytes where `free` bytes of memory are left: each buffer begun is filled.
+    /// Bytes that a writer adds to `unassigned` bytes if `free` bytes of memory are left. It fills each buffer that it
+    /// begins.
     pub(crate) fn fills(&self, unassigned: u64, free: u64) -> u64 {
         let buffer = self.bytes();
         let in_last = unassigned.next_multiple_of(buffer) - unassigned;
@@ -113,7 +116,7 @@ impl BufferSize {
     }
 }
 
-/// What is queued on the socket: data and the overhead of its buffers.
+/// Memory of the queued data: its bytes and the overhead of its buffers.
 pub(crate) fn queued(queue: &SendQueue) -> u64 {
     queue.queued_bytes() + u64::from(queue.buffers()) * BUFFER_OVERHEAD
 }

@@ -1,4 +1,4 @@
-//! The kernel's rules for one subflow that sends: segments leave in bursts, and queued data takes memory.
+//! The kernel's rules for one subflow's sending half: segments leave in bursts, and queued data takes memory.
 
 use super::send_memory::{self, BufferSize, SendMemory};
 use super::time;
@@ -9,7 +9,7 @@ use crate::host::subflow::{Left, SubflowRules};
 use crate::send_queue::SendQueue;
 use pathweave_units::{Duration, Instant};
 
-/// The kernel's memory of one subflow.
+/// State of one subflow's sending half.
 #[derive(Debug)]
 pub(crate) struct LinuxSubflow {
     bursts: Bursts,
@@ -64,7 +64,7 @@ impl SubflowRules for LinuxSubflow {
         BufferSize::new(mss, peer_window).memory_of(bytes)
     }
 
-    /// Each buffer begun is filled.
+    /// A writer fills each buffer that it begins.
     fn fills(&self, unassigned: u64, free: u64, mss: u32, peer_window: u64) -> u64 {
         BufferSize::new(mss, peer_window).fills(unassigned, free)
     }
@@ -113,8 +113,8 @@ impl SubflowRules for LinuxSubflow {
         time::SYN_REPETITIONS
     }
 
-    /// The window halves for each timeout in the idle time. The kernel does that for each buffer that is queued while nothing
-    /// is out.
+    /// The window halves once for each timeout in the idle time. The kernel repeats this for each buffer that is queued
+    /// while nothing is in flight.
     fn restart(&self, window: &mut Window, least: u32, idle: Duration, rto: Duration, queue: &SendQueue, queues: bool) {
         let buffers = if queues { queue.unsent_buffers() } else { 1 };
         time::halve(window, least, (idle, rto), buffers);

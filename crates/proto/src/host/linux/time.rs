@@ -1,20 +1,23 @@
-//! What a kernel does by the clock: its variance of round trips, and the window after an idle time.
+//! The time-dependent rules of a kernel: the variance of round trips, and the window after an idle time.
 //!
-//! The variance refines Jacobson's estimator (`tcp_rtt_estimator`): it rises at once with the largest deviation of a round and falls by a
-//! quarter of the difference at the end of each round, and a sample below the average counts an eighth towards it. After an idle time
-//! the window is halved for each timeout that passed (RFC 2861, `tcp_cwnd_restart`).
+//! The variance refines Jacobson's estimator (`tcp_rtt_estimator`). It rises at once with the largest deviation of a
+//! round, and falls by a quarter of the difference at the end of each round. A sample below the average counts only an
+//! eighth if it would raise the variance. After an idle time the window is halved for each timeout that passed (RFC
+//! 2861, `tcp_cwnd_restart`).
 
 use crate::congestion::Window;
 use crate::host::rtt::RttRules;
 use pathweave_units::Duration;
 
-/// The mean deviation, and the largest of a round.
+/// The mean deviation of round trips, and its largest value in the current round.
 #[derive(Debug, Default)]
 pub(crate) struct MeanDeviation {
     mean: Duration,
-    /// These two are four times a mean deviation.
+    /// Four times the largest mean deviation of this round.
     round_max: Duration,
+    /// The time that the timeout adds to the average round trip.
     margin: Duration,
+    /// The sequence number whose acknowledgement ends this round.
     round_end: u64,
 }
 
@@ -63,7 +66,7 @@ impl RttRules for MeanDeviation {
         before
     }
 
-    /// The kernel tells it by the shortest round trip alone.
+    /// The kernel looks only at the shortest round trip.
     fn tells_by_echoes(&self) -> bool {
         false
     }
@@ -77,8 +80,11 @@ impl RttRules for MeanDeviation {
     }
 }
 
-/// The window halves for each timeout that passed, down to `least`, and the threshold remembers three quarters of it. The kernel
-/// looks at this for each of the `buffers` that are queued while nothing is out.
+/// Raises the threshold to at least three quarters of the window, and then halves the window for each timeout that
+
+/// passed, down to `least`. The kernel repeats this for each of the `buffers` that are queued while nothing is in
+
+/// flight.
 pub(in crate::host) fn halve(window: &mut Window, least: u32, (idle, rto): (Duration, Duration), buffers: u32) {
     for _ in 0..buffers {
         window.ssthresh = window.ssthresh.max(window.cwnd - window.cwnd / 4);
@@ -90,10 +96,10 @@ pub(in crate::host) fn halve(window: &mut Window, least: u32, (idle, rto): (Dura
     }
 }
 
-/// How often the SYN of a new connection is repeated (`tcp_syn_retries`), which takes 127 s.
+/// Repetitions of an unanswered SYN (`tcp_syn_retries`). They take 127 s.
 pub(in crate::host) const SYN_REPETITIONS: u32 = 6;
 
-/// The least wait of a timer of RACK and TLP (`TCP_TIMEOUT_MIN`), which the kernel adds: two ticks.
+/// Time that the kernel adds to the timers of RACK and TLP (`TCP_TIMEOUT_MIN`): two ticks.
 pub(super) const SLACK: Duration = Duration::from_millis(2);
 
 #[cfg(test)]

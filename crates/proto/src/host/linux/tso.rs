@@ -1,27 +1,30 @@
-//! Segments that leave together (`tcp_tso_autosize`, `tcp_tso_should_defer`): the kernel hands its network card buffers of
-//! several segments, and holds a buffer back where the next acknowledgement is near and makes it a full one. Their size, and the kernel's
-//! schedulers, go by its pacing rate (`tcp_update_pacing_rate`).
+//! Segments that leave together (`tcp_tso_autosize`, `tcp_tso_should_defer`). The kernel passes buffers of several
+//! segments to the network card. It holds a buffer back if the next acknowledgement is near and will complete the
+//! buffer. The size of the buffers follows the pacing rate (`tcp_update_pacing_rate`), which the kernel's schedulers
+//! use too.
 
 use crate::host::Sending;
 use crate::host::subflow::Left;
 use core::cell::Cell;
 use pathweave_units::{Duration, Instant};
 
-/// The most bytes of one buffer.
+/// Largest size of one buffer, bytes.
 pub(crate) const MAX_BURST_BYTES: u32 = 65_215;
-/// A burst is held back only this soon after the last one, and when the next acknowledgement is this near.
+/// A burst is held back only if the last one left at most this time ago, and the next acknowledgement is due within
+/// this time.
 const DEFER_WITHIN: Duration = Duration::from_millis(1);
 
 /// The buffer that is being sent.
 #[derive(Debug)]
 pub(crate) struct Bursts {
     pub(crate) pacing: PacingRate,
-    /// Segments left of it, and whether it has several.
+    /// Segments of the buffer that have not left yet.
     left: u32,
+    /// Whether the buffer has several segments.
     is_long: bool,
-    /// The next one was held back: until a segment, data or a timer comes to this subflow.
+    /// Whether the next buffer is held back, until a segment, new data or a timer event comes to this subflow.
     deferred: bool,
-    /// Its first segment has left and its last one has not.
+    /// Whether the first segment of the buffer has left, but not the last one.
     inside: bool,
 }
 
@@ -31,22 +34,22 @@ impl Bursts {
         Bursts { pacing: PacingRate::new(mss), left: 0, is_long: false, deferred: false, inside: false }
     }
 
-    /// Something came to this subflow: what was held back is looked at again.
+    /// Reconsiders a buffer that was held back, after something came to this subflow.
     pub(crate) fn look_again(&mut self) {
         self.deferred = false;
     }
 
-    /// All of the buffer at hand has left.
+    /// Whether the whole buffer has left.
     pub(crate) fn is_over(&self) -> bool {
         self.left == 0
     }
 
-    /// The buffer that has just left had several segments.
+    /// Whether the last segment of a buffer with several segments has just left.
     pub(crate) fn was_long(&self) -> bool {
         self.left == 0 && self.is_long
     }
 
-    /// Begins a buffer with what is unsent, unless that is held back.
+    /// Begins a buffer with the unsent data. Returns false if the buffer is held back.
     pub(crate) fn begin(&mut self, now: Instant, sending: &Sending<'_>) -> bool {
         let segments = || burst_segments(sending, &self.pacing);
         self.deferred = (sending.queues && self.deferred) || defers(now, sending, self.pacing.plain_mss(), segments);
@@ -68,10 +71,10 @@ impl Bursts {
         true
     }
 
-    /// A segment of it leaves.
+    /// Notes that a segment leaves. Returns its position in the burst.
     pub(crate) fn sent(&mut self) -> Left {
         let first = !self.inside;
-        // What leaves without a burst, as a probe does, leaves alone.
+        // A segment that leaves without a burst, such as a probe, leaves alone.
         self.is_long &= self.left > 0;
         self.inside = self.left > 1;
         self.left = self.left.saturating_sub(1);
@@ -79,7 +82,7 @@ impl Bursts {
     }
 }
 
-/// Segments that the kernel sends as one buffer: what the pacing rate sends in about a millisecond, at least two.
+/// Segments that the kernel sends as one buffer: those of about a millisecond at the pacing rate, but at least two.
 fn burst_segments(sending: &Sending<'_>, pacing: &PacingRate) -> u32 {
     let rtt_micros = sending.min_rtt.map_or(u64::MAX, |m| m.as_micros());
     let near = u32::try_from(rtt_micros >> 9).ok().and_then(|shift| MAX_BURST_BYTES.checked_shr(shift)).unwrap_or(0);
@@ -87,15 +90,15 @@ fn burst_segments(sending: &Sending<'_>, pacing: &PacingRate) -> u32 {
     (bytes.min(u64::from(MAX_BURST_BYTES)) as u32 / sending.mss.max(1)).max(2)
 }
 
-/// Whether the kernel waits for the next acknowledgement, because that is near and makes the burst a full one.
+/// Whether the kernel waits for the next acknowledgement, because it is near and will complete the burst.
 fn defers(now: Instant, sending: &Sending<'_>, plain_mss: u32, burst_segments: impl FnOnce() -> u32) -> bool {
     let queue = sending.queue;
     let recently = sending.last_sent.is_some_and(|t| now.since(t) <= DEFER_WITHIN);
     if sending.recovering || !recently || sending.fin_queued {
         return false;
     }
-    // A buffer with one segment has nothing to wait for, unless the stream goes on in it. Where data is queued only once
-    // it may go, the stream's rest counts.
+    // A buffer with one segment gains nothing from a wait, unless more of the stream joins it. If data is queued only
+    // when it may leave, the unqueued rest of the stream counts.
     let several = match sending.queues {
         true => queue.unsent_in_buffer(2) > 1,
         false => sending.backlog,
@@ -111,21 +114,22 @@ fn defers(now: Instant, sending: &Sending<'_>, plain_mss: u32, burst_segments: i
         return false;
     }
     if sending.queues && queue.is_sendable_before_others(room) {
-        // A buffer with others behind it gets no longer.
+        // A buffer that others follow cannot become longer.
         return false;
     }
     let (Some(head), Some(srtt)) = (queue.head(), sending.srtt) else { return false };
     (head.last_sent + srtt).since(now) <= DEFER_WITHIN.min(srtt.div(2))
 }
 
-/// The window over the round trip, doubled in slow start, 1.2-fold after: `sk_pacing_rate`.
+/// The pacing rate (`sk_pacing_rate`): the window divided by the round trip, times 2 in slow start and times 1.2 after
+/// it.
 #[derive(Debug)]
 pub(crate) struct PacingRate {
     /// Data bytes of a full segment of plain TCP, with which the kernel counts.
     plain_mss: u32,
-    /// Segments, factor and round trip when it was last updated.
+    /// Segments, factor and round trip of the last update.
     from: Option<(u32, f64, Duration)>,
-    /// Divided out where it is asked for, and then known until it changes.
+    /// The rate, computed at the first use after an update.
     known: Cell<Option<f64>>,
 }
 
@@ -142,7 +146,7 @@ impl PacingRate {
         self.plain_mss = bytes;
     }
 
-    /// After each acknowledgement.
+    /// Updates the rate after an acknowledgement.
     pub(crate) fn update(&mut self, cwnd: u32, ssthresh: u32, packets_out: u32, srtt: Option<Duration>) {
         let Some(srtt) = srtt else { return };
         let factor = if cwnd < ssthresh / 2 { 2.0 } else { 1.2 };
@@ -150,7 +154,7 @@ impl PacingRate {
         self.known.set(None);
     }
 
-    /// 0 before the first round trip was measured.
+    /// The rate, bytes/s; 0 before the first round trip was measured.
     pub(crate) fn bytes_per_second(&self) -> f64 {
         self.known.get().unwrap_or_else(|| {
             let rate = self.from.map_or(0.0, |(segments, factor, srtt)| {

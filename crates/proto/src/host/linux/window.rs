@@ -1,11 +1,12 @@
-//! The window as a share of a kernel's memory, and what received data takes of it (`docs/notes/linux-6.12-mptcp-receive.md`).
+//! The window as a share of a kernel's memory, and the memory that received data takes
+//! (`docs/notes/linux-6.12-mptcp-receive.md`).
 //!
-//! The kernel sizes its receive buffer in memory, of which segments take more than their data. The window that it offers is
-//! the share of the memory that data would have: a half until it has seen how full segments are, then what full segments
-//! leave.
+//! The kernel sizes its receive buffer in memory. A segment takes more memory than its data has bytes, so the offered
+//! window is only a share of the memory: one half until the kernel has seen how full segments are, then the share of
+//! the data in full segments.
 //!
-//! Each segment comes in a buffer with its overhead. A buffer that goes on where another ends is joined to it, while both
-//! together are small enough (`mptcp_try_coalesce`); one that is read in part is there as a whole.
+//! Each segment arrives in a buffer with its overhead. A buffer is joined to the one that ends where it begins, as long
+//! as both together are small enough (`mptcp_try_coalesce`). A partly read buffer keeps all of its memory.
 
 use crate::host::window::WindowRules;
 use crate::host::{Arrived, Room, WindowSetting};
@@ -13,19 +14,21 @@ use crate::seq::DataSeq;
 use pathweave_units::Duration;
 use std::collections::VecDeque;
 
-/// Shares, of 256: at first, and what full segments leave of plain TCP and of Multipath TCP.
+/// Share of the memory that is offered at first, in 256ths.
 const FIRST_SHARE: u64 = 128;
+/// Share of the data in full segments of plain TCP, in 256ths.
 const TCP_SHARE: u64 = 153;
+/// Share of the data in full segments of Multipath TCP, in 256ths.
 const MPTCP_SHARE: u64 = 152;
-/// A data sequence signal with an 8 byte number and a 4 byte acknowledgement, padded.
+/// Bytes of a data sequence signal with an 8 byte number and a 4 byte acknowledgement, padded.
 const SIGNAL_BYTES: u64 = 24;
-/// Shorter segments open no window.
+/// Shortest segment that opens the window, data bytes.
 const LEAST_OPENING: u32 = 128;
-/// How long a reader takes until the acknowledgement that it causes leaves. The acknowledgements that the kernel sends by
-/// itself while it takes segments leave earlier, and so not in the same instant.
+/// Time from reading until the acknowledgement that it causes leaves. It separates this acknowledgement from those that
+/// the kernel sends in the same instant while it processes segments.
 const READING: Duration = Duration::from_nanos(500);
 
-/// The window that a kernel could offer where `free` of `buffer` may be: whole steps, and none at all where little is free.
+/// The window that a kernel can offer if `free` of `buffer` bytes are free: whole steps, and zero if little is free.
 pub(in crate::host) fn possible(room: &Room, buffer: u64, mut free: u64) -> u64 {
     if free < buffer / 2 {
         free -= free % room.step;
@@ -36,26 +39,29 @@ pub(in crate::host) fn possible(room: &Room, buffer: u64, mut free: u64) -> u64 
     free.min(room.limit).next_multiple_of(room.step)
 }
 
-/// Plain TCP looks at its window at each read; with Multipath TCP the whole window must have doubled since the peer was told.
+/// Whether the window `possible` may be announced. With Multipath TCP it must be twice the window `told`, which was
+/// announced last. Plain TCP considers its window at each read.
 pub(in crate::host) fn is_news(told: u64, possible: u64, mptcp: bool) -> bool {
     !mptcp || (possible > 0 && possible >= 2 * told)
 }
 
-/// A window update is worth a segment of its own once the window doubles.
+/// Whether a window update is worth a segment of its own: at most half of the buffer was left, and the window at least
+
+/// doubles.
 pub(in crate::host) fn tells(buffer: u64, left: u64, possible: u64) -> bool {
     2 * left <= buffer && possible >= 2 * left && possible > 0
 }
 
-/// The rules for one connection's window. Sizes are bytes of data where nothing else is said.
+/// The rules for one connection's window. Sizes are bytes of data unless memory is named.
 #[derive(Debug)]
 pub(crate) struct Shares {
-    /// Multipath TCP was asked for: its segments are a little shorter.
+    /// Whether Multipath TCP is requested. Its segments are a little shorter.
     mptcp: bool,
-    /// The window opens from half of the buffer on.
+    /// Whether the window of a new subflow starts at half of the buffer and opens from there.
     opens: bool,
-    /// Some subflow has not shown how full its segments are: more of the memory is taken for overhead.
+    /// Whether some subflow has not shown how full its segments are. If so, more memory is set aside for overhead.
     cautious: bool,
-    /// The buffer at first: a subflow that joins later begins with it.
+    /// Initial size of the buffer. A subflow that joins later begins with it.
     initial: u64,
     full_segment: u64,
     buffers: KernelBuffers,
@@ -83,7 +89,7 @@ impl Shares {
         if self.mptcp { MPTCP_SHARE } else { TCP_SHARE }
     }
 
-    /// The memory whose share `buffer` is.
+    /// The memory of which `buffer` is the share.
     fn memory(&self, buffer: u64) -> u64 {
         (buffer * 256).div_ceil(self.share())
     }
@@ -93,14 +99,13 @@ impl Shares {
         if self.cautious { bytes * FIRST_SHARE / self.share() } else { bytes }
     }
 
-    /// The part of `buffer` that is taken if data takes `memory` bytes of memory: the window's share was made for single
-    /// segments.
+    /// The part of `buffer` that is taken if data takes `memory` bytes of memory.
     fn occupied_by(&self, buffer: u64, memory: u64) -> u64 {
         let free = self.memory(buffer).saturating_sub(memory);
         buffer.saturating_sub(free * self.share() / 256)
     }
 
-    /// The memory of `bytes` without a gap, in buffers that are as full as they may be.
+    /// Memory of `bytes` without a gap, if they are in as few buffers as possible.
     fn joined(&self, buffer: u64, bytes: u64) -> u64 {
         let longest = match self.mptcp {
             true => {
@@ -112,7 +117,7 @@ impl Shares {
         bytes + bytes.div_ceil(longest) * OVERHEAD
     }
 
-    /// Buffers of a Multipath TCP stream are joined up to this, bytes.
+    /// Longest buffer of a Multipath TCP stream, data bytes. Buffers are joined up to this size.
     fn longest_buffer(&self, buffer: u64) -> u64 {
         self.memory(buffer) / 8
     }
@@ -124,7 +129,7 @@ impl WindowRules for Shares {
         self.buffers.waiting.shrink_to_fit();
     }
 
-    /// Whole segments.
+    /// Half of the initial buffer, rounded down to whole segments.
     fn of_syn(&self, buffer: u64) -> u64 {
         if !self.opens {
             return buffer;
@@ -137,17 +142,17 @@ impl WindowRules for Shares {
         if !self.opens {
             return buffer;
         }
-        // Not bound by the 16 bits of a SYN's.
+        // The 16 bits of a SYN's window do not bound this one.
         self.half().saturating_sub(self.full_segment).max(self.initial.min(self.full_segment))
     }
 
-    /// Ten segments, which the kernel takes for longer before the handshake of a Multipath TCP connection has ended.
+    /// Ten segments. Before the handshake of a Multipath TCP connection has ended, the kernel assumes longer segments.
     fn first_space(&self, setting: &WindowSetting) -> u64 {
         10 * if self.mptcp { setting.largest_segment } else { setting.full_segment }
     }
 
-    /// The kernel's window of a subflow stays what it was at first until a full segment has come, and opens by two segments
-    /// for each one that arrives.
+    /// The kernel keeps a subflow's first window until a full segment has arrived. Then it opens the window by two
+    /// segments for each segment that arrives.
     #[inline(never)]
     fn opened(&self, buffer: u64, limit: u64, clamp: u64, arrived: &Arrived, occupied: u64) -> u64 {
         if !arrived.saw_full {
@@ -160,8 +165,8 @@ impl WindowRules for Shares {
             return limit;
         }
         let (len, held) = (u64::from(arrived.len), arrived.held);
-        // Data moves out of a subflow's memory at once: only the segment itself counts there, and what waits for a hole of
-        // the subflow. A segment that waits counts before it takes its room.
+        // Data in order leaves a subflow's memory at once, so only the segment itself counts there, and data that waits
+        // for a hole of the subflow. An out-of-order segment does not count itself yet.
         let there = match (arrived.mptcp, arrived.out_of_order) {
             (true, true) => self.occupied_by(buffer, self.joined(buffer, held.saturating_sub(len))),
             (true, false) => self.occupied_by(buffer, self.joined(buffer, held + len)),
@@ -199,7 +204,7 @@ impl WindowRules for Shares {
         self.buffers.read_to(position);
     }
 
-    /// The kernel counts what a Multipath TCP subflow holds only on that subflow.
+    /// The kernel counts data that waits for a hole of a Multipath TCP subflow only on that subflow.
     #[inline(never)]
     fn occupied(&self, buffer: u64, bytes: u64, held: u64, mptcp: bool) -> u64 {
         let memory = if mptcp { self.buffers.memory() } else { self.joined(buffer, bytes + held) };
@@ -216,8 +221,8 @@ impl WindowRules for Shares {
         self.cautious = distrusted;
     }
 
-    /// The kernel's buffer is whole bytes of memory, the window their share in whole bytes. Where segments have not shown how
-    /// full they are, more memory is taken for the same window.
+    /// Both sizes are rounded as in the kernel: the buffer is whole bytes of memory, and the window is their share in
+    /// whole bytes. As long as segments have not shown how full they are, the same window takes more memory.
     fn grown(&self, wanted: u64, max: u64) -> (u64, u64) {
         let share = if self.cautious { FIRST_SHARE } else { self.share() };
         let memory = wanted * 256 / share;
@@ -235,9 +240,9 @@ impl WindowRules for Shares {
     }
 }
 
-/// A buffer's overhead, bytes.
+/// Overhead of a buffer, bytes.
 const OVERHEAD: u64 = 960;
-/// Segments in one buffer: 17 fragments of pages, and a segment that lies across two pages has two.
+/// Most segments in one buffer. A buffer has 17 fragments of pages, and a segment across two pages takes two of them.
 const SEGMENTS: u64 = 16;
 
 #[derive(Clone, Copy, Debug)]
@@ -248,7 +253,8 @@ struct Buffer {
 }
 
 impl Buffer {
-    /// Takes in what goes on where this one ends, if both are no longer than `limit` bytes.
+    /// Joins `next` to this buffer if it begins at this one's end and both together have at most `limit` bytes and 16
+    /// segments. Returns whether it did.
     fn join(&mut self, next: &Buffer, limit: u64) -> bool {
         let fits = next.end.since(self.start) <= limit && self.segments + next.segments <= SEGMENTS;
         if self.end != next.start || !fits {
@@ -263,22 +269,23 @@ impl Buffer {
 /// The buffers of one connection's stream.
 #[derive(Debug, Default)]
 struct KernelBuffers {
-    /// In order and not read yet.
+    /// Buffers in order that are not read yet.
     ready: VecDeque<Buffer>,
-    /// Beyond a hole, sorted.
+    /// Buffers beyond a hole, sorted.
     waiting: VecDeque<Buffer>,
-    /// The first byte that is missing.
+    /// The first missing byte.
     next: DataSeq,
+    /// Data bytes in all buffers.
     bytes: u64,
 }
 
 impl KernelBuffers {
-    /// What all of it takes, bytes.
+    /// Memory of all buffers, bytes.
     fn memory(&self) -> u64 {
         self.bytes + (self.ready.len() + self.waiting.len()) as u64 * OVERHEAD
     }
 
-    /// A segment's data has arrived, none of which was here. Buffers are joined up to `limit` bytes.
+    /// Adds the data of a segment that has arrived. Buffers are joined up to `limit` bytes.
     fn insert(&mut self, start: DataSeq, len: u64, limit: u64) {
         let buffer = Buffer { start: start.max(self.next), end: start + len, segments: 1 };
         if buffer.start >= buffer.end {
@@ -295,7 +302,7 @@ impl KernelBuffers {
         }
         self.queue(buffer, limit);
         while let Some(mut waiting) = self.waiting.pop_front_if(|w| w.start <= self.next) {
-            // What came twice counts once.
+            // Bytes that arrived twice count once.
             let twice = self.next.since(waiting.start).min(waiting.end.since(waiting.start));
             self.bytes -= twice;
             waiting.start = waiting.start + twice;
@@ -312,7 +319,7 @@ impl KernelBuffers {
         }
     }
 
-    /// All before `position` has been read.
+    /// Removes the buffers that end at or before `position`: the application has read them.
     fn read_to(&mut self, position: DataSeq) {
         while let Some(read) = self.ready.pop_front_if(|b| b.end <= position) {
             self.bytes -= read.end.since(read.start);

@@ -1,14 +1,15 @@
-//! The out-of-tree kernel of mptcp.org, versions 0.86 to 0.95 on Linux 3.5 to 4.19, with which most papers measured
-//! (`docs/notes/mptcp-org-kernel.md`).
+//! The out-of-tree kernel of mptcp.org, versions 0.86 to 0.95 on Linux 3.5 to 4.19, which most papers used for their
+//! measurements (`docs/notes/mptcp-org-kernel.md`).
 //!
-//! What differs from the Linux of today and decides their results stands here: what opportunistic retransmission and
-//! penalisation are (`penalisation`), what data takes of both buffers, and when a congestion
-//! window may grow (`subflow`). The rest is shared with [`linux`](super::linux): the variance of round trips, the clock of
-//! timers, the delay of acknowledgements (but not their compression, which is younger) and the window after an idle time.
+//! This module has the rules that differ from today's Linux and affect the papers' results: opportunistic
+//! retransmission and penalisation (`penalisation`), the memory of data in both buffers, and the growth of the
+//! congestion window (`subflow`). The other rules are shared with [`linux`](super::linux): the variance of round trips,
+//! the clock of timers, the delay of acknowledgements (but not their compression, which is newer) and the window after
+//! an idle time.
 //!
-//! Each segment has a buffer of its own, of two kilobytes with its management.
-//! Half of the receive buffer's memory is offered (`net.ipv4.tcp_adv_win_scale` = 1). Both buffers are counted here so that a size is
-//! the window that the kernel makes of it: `tcp_rmem` and `tcp_wmem` would be twice that.
+//! Each segment has a buffer of its own, which takes 2304 bytes of memory with its overhead. The kernel offers half of
+//! the receive buffer's memory (`net.ipv4.tcp_adv_win_scale` = 1). Sizes of both buffers are given here as windows: the
+//! kernel's `tcp_rmem` and `tcp_wmem` are twice as large.
 
 mod penalisation;
 mod subflow;
@@ -50,7 +51,7 @@ impl HostRules for MptcpOrg {
     }
 }
 
-/// What the kernel remembers of one connection's sending.
+/// State of one connection's sending half.
 #[derive(Debug)]
 pub(crate) struct MptcpOrgConnection {
     tunes: bool,
@@ -62,7 +63,7 @@ impl ConnectionRules for MptcpOrgConnection {
         true
     }
 
-    /// The subflows' send buffers together (`mptcp_update_sndbuf`), which are bytes of memory.
+    /// Sum of the subflows' send buffers (`mptcp_update_sndbuf`), converted from bytes of memory.
     fn send_buffer(&self, max: u64, _mptcp: bool, subflows: u64) -> u64 {
         if self.tunes { (subflows / SHARES).min(max) } else { max }
     }
@@ -71,7 +72,7 @@ impl ConnectionRules for MptcpOrgConnection {
         taken(written.bytes(), written.mptcp)
     }
 
-    /// A writer begins buffers while the limit is not reached, and fills each.
+    /// A writer begins buffers until the limit is reached, and fills each of them.
     fn writable(
         &self,
         written: &Written,
@@ -83,7 +84,7 @@ impl ConnectionRules for MptcpOrgConnection {
         room(limit, written.mptcp).saturating_sub(written.bytes())
     }
 
-    /// A writer that waits goes on when a third of the buffer is free (`sk_stream_is_writeable`).
+    /// A waiting writer continues when a third of the buffer is free (`sk_stream_is_writeable`).
     fn tells_writer(&self, memory: u64, limit: u64, _writable: u64, _worth: u64) -> bool {
         3 * memory <= 2 * limit
     }
@@ -120,7 +121,7 @@ impl ConnectionRules for MptcpOrgConnection {
         let penalty = penalised.map(|slow| Penalty {
             slow: slow.id,
             halve: penalisation::halve,
-            // The kernel keeps the time with the subflow on whose behalf it penalises.
+            // The kernel notes the time at the subflow that helps.
             remembered_with: helper.id,
             at_once: true,
         });
@@ -128,7 +129,7 @@ impl ConnectionRules for MptcpOrgConnection {
     }
 }
 
-/// The kernel offers half of its memory. Each segment takes a whole buffer.
+/// The kernel's window rules: it offers half of its memory, and each segment takes a whole buffer.
 #[derive(Debug)]
 pub(crate) struct MptcpOrgWindow;
 
@@ -162,26 +163,27 @@ impl WindowRules for MptcpOrgWindow {
     }
 }
 
-/// A buffer of a full segment on Ethernet with what manages it (`SKB_TRUESIZE`), bytes of memory.
+/// Memory of a buffer with a full segment on Ethernet and its overhead (`SKB_TRUESIZE`), bytes.
 const BUFFER_MEMORY: u64 = 2304;
-/// Memory of which a byte of window is made.
+/// Bytes of memory for one byte of window.
 const SHARES: u64 = 2;
-/// What a segment takes of a size.
+/// The part of a window that one segment takes, bytes.
 const BUFFER: u64 = BUFFER_MEMORY / SHARES;
-/// Data bytes of a full segment with timestamps, of plain TCP and of Multipath TCP.
+/// Data bytes of a full segment of plain TCP with timestamps.
 const TCP_SEGMENT: u64 = 1448;
+/// Data bytes of a full segment of Multipath TCP with timestamps.
 const MPTCP_SEGMENT: u64 = 1424;
 
 fn segment(mptcp: bool) -> u64 {
     if mptcp { MPTCP_SEGMENT } else { TCP_SEGMENT }
 }
 
-/// What `bytes` of data in full segments take of a buffer.
+/// The part of a buffer that `bytes` of data in full segments take.
 fn taken(bytes: u64, mptcp: bool) -> u64 {
     bytes.div_ceil(segment(mptcp)) * BUFFER
 }
 
-/// The bytes of data in the segments that are begun before as much as `limit` is taken.
+/// Data bytes of the full segments that are begun before `limit` bytes of the buffer are taken.
 fn room(limit: u64, mptcp: bool) -> u64 {
     limit.div_ceil(BUFFER) * segment(mptcp)
 }

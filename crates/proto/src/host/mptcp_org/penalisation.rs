@@ -1,26 +1,32 @@
-//! Opportunistic retransmission and penalisation as in the kernel (`mptcp_rcv_buf_optimization` of `mptcp_sched.c`, 0.89 to 0.95).
+//! Opportunistic retransmission and penalisation as in the kernel (`mptcp_rcv_buf_optimization` of `mptcp_sched.c`,
+//! 0.89 to 0.95).
 //!
-//! The kernel's differ from those of the paper that describes them (NSDI 2012 §4.2) in four ways. They act also where the send
-//! buffer is full, not only the receive window. A subflow is penalised only in the state Open, and one in slow start keeps its
-//! threshold. The guard between penalisations is the round trip of the subflow that has room. And a segment goes out again only where
-//! the subflow that holds it has more than four times that round trip, or a window of at most four segments.
+//! The kernel differs in four ways from the paper that describes both (NSDI 2012 §4.2):
+//!
+//! - It acts also if the send buffer is full, not only if the receive window is.
+//! - It penalises a subflow only in the state Open. A subflow in slow start keeps its threshold.
+//! - The least time between two penalisations is the round trip of the subflow that has room.
+//! - It sends a segment again only if the subflow that holds it has more than four times that round trip, or a
+//!   congestion window of at most four segments.
 
 use crate::congestion::Window;
 use crate::host::Carrier;
 use crate::host::unblocking::Obstacle;
 use pathweave_units::{Duration, Instant};
 
-/// The holder of the first segment has to be this many times slower for that to go out again, or have a window this small.
+/// The first segment is sent again if the round trip of its holder is more than this many times that of the helper.
 const RATIO: u64 = 4;
+/// The first segment is also sent again if the window of its holder has at most this many segments.
 const SMALL_WINDOW: u32 = 4;
 
-/// Whether the first holder is penalised. `helper.penalised_at` is when the helper made some other subflow be penalised.
+/// Whether the first holder is penalised. `helper.penalised_at`: the last time that a subflow was penalised for the
+/// helper.
 pub(super) fn penalises(now: Instant, obstacle: Obstacle, helper: &Carrier, holder: &Carrier) -> bool {
     let guarded = helper.penalised_at.is_some_and(|last| now.since(last) < helper.srtt);
     obstacle != (Obstacle::SendBuffer { full: false }) && !guarded && helper.srtt < holder.srtt && holder.open
 }
 
-/// The window is halved, and so is the threshold, but not in slow start.
+/// Halves the window, and outside slow start also the threshold.
 pub(super) fn halve(window: &mut Window) {
     if !window.in_slow_start() {
         window.ssthresh = (window.ssthresh / 2).max(2);
@@ -28,8 +34,8 @@ pub(super) fn halve(window: &mut Window) {
     window.cwnd = (window.cwnd / 2).max(1);
 }
 
-/// Whether the first segment goes out again on a subflow that does not hold it and has the round trip `fast`: the first of its
-/// `holders` that has a small window, or is not slow enough, decides.
+/// Whether the first segment is sent again on a subflow that does not hold it. `fast`: the round trip of this subflow.
+/// The first of the `holders` that has a small window, or is not slow enough, decides.
 pub(super) fn resends(fast: Duration, holders: &[Carrier]) -> bool {
     let mut resends = false;
     for holder in holders {

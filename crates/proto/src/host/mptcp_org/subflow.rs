@@ -1,4 +1,5 @@
-//! The kernel's rules for one subflow that sends. The size of its queue and the pace of a window are the plain host's.
+//! The kernel's rules for one subflow's sending half. The size of the queue and the pacing rate are those of the plain
+//! host.
 
 use crate::congestion::Window;
 use crate::host::linux::send_memory::SendMemory;
@@ -8,11 +9,12 @@ use crate::host::subflow::{Left, SubflowRules};
 use crate::send_queue::SendQueue;
 use pathweave_units::Duration;
 
-/// The kernel's memory of one subflow.
+/// State of one subflow's sending half.
 #[derive(Debug)]
 pub(crate) struct MptcpOrgSubflow {
     plain: RfcSubflow,
-    /// The subflow's share of the connection's send buffer, if that grows. It does not bound what may be queued here.
+    /// The subflow's share of the connection's send buffer, if the buffer grows. The share does not bound the subflow's
+    /// queue.
     share: Option<SendMemory>,
 }
 
@@ -77,7 +79,8 @@ impl SubflowRules for MptcpOrgSubflow {
         time::halve(window, least, (idle, rto), buffers);
     }
 
-    /// All but three segments were out (`tcp_is_cwnd_limited` before Linux 3.16, without segmentation offload).
+    /// The window grows if all but three of its segments were in flight (`tcp_is_cwnd_limited` before Linux 3.16,
+    /// without segmentation offload).
     fn lets_grow(&self, cwnd: u32, in_flight: u32, _limited: bool) -> bool {
         in_flight + 3 >= cwnd
     }
