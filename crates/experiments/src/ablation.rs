@@ -133,7 +133,9 @@ impl Tried {
             format!("most comparisons hold with {} ({} of {}{equal})", t.name, t.hold, t.of)
         });
         let n = changed.len();
-        format!("None of {n} changes makes it hold: in small runs {as_it_is} of {of} comparisons hold as it is, and {nearest}.")
+        format!(
+            "None of {n} changes makes it hold: in small runs {as_it_is} of {of} comparisons hold as it is, and {nearest}."
+        )
     }
 
     /// The trials in a sentence or two, with all that was tried.
@@ -176,7 +178,11 @@ mod tests {
             none.sentence(),
             "None of 2 changes makes it hold: in small runs 0 of 4 comparisons hold as it is, and most comparisons hold with pr (2 of 4)."
         );
-        assert!(none.words().ends_with(" Some comparisons hold with: pr (2 of 4). None with: Reno."), "{}", none.words());
+        assert!(
+            none.words().ends_with(" Some comparisons hold with: pr (2 of 4). None with: Reno."),
+            "{}",
+            none.words()
+        );
     }
 
     #[test]

@@ -85,7 +85,8 @@ impl Row {
     fn line(&self) -> String {
         let several = self.places.len() > 1;
         let list = |items: &[(String, String)]| {
-            let item = |(place, text): &(String, String)| if several { format!("{place}: {text}") } else { text.clone() };
+            let item =
+                |(place, text): &(String, String)| if several { format!("{place}: {text}") } else { text.clone() };
             items.iter().map(|i| cell(&item(i))).collect::<Vec<_>>().join("<br>")
         };
         let mut places = list(&self.places);
@@ -181,6 +182,9 @@ right = "minrtt"
         let trials = vec![trial("", Verdict::Fails, 0), trial("Reno", Verdict::Holds, 1)];
         let tried = Tried { paper: "blest".into(), id: "fig0".into(), claim_id: "more".into(), trials };
         let row = rows(&[9.0], &[&tried]);
-        assert!(row.ends_with("| fails (fig0 more) | The window never blocks.<br>Ablation: It holds with Reno. |"), "{row}");
+        assert!(
+            row.ends_with("| fails (fig0 more) | The window never blocks.<br>Ablation: It holds with Reno. |"),
+            "{row}"
+        );
     }
 }

@@ -253,7 +253,6 @@ pub(crate) fn other_point(plan: &Plan, point: usize, side: &Side) -> Option<usiz
     plan.points.iter().position(|p| *p == values)
 }
 
-
 /// A number that the source prints.
 #[derive(Clone, Debug)]
 pub struct Printed {
