@@ -146,6 +146,7 @@ impl RunSet {
             ("scheduler_waits_s", numbers(&|(_, s)| Some(s.time.scheduler_waits_s))),
             ("nagle_s", numbers(&|(_, s)| Some(s.time.nagle_s))),
             ("pacing_s", numbers(&|(_, s)| Some(s.time.pacing_s))),
+            ("send_buffer_s", numbers(&|(_, s)| Some(s.time.send_buffer_s))),
             ("sending_s", numbers(&|(_, s)| Some(s.time.sending_s))),
         ]);
         Table::new(columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect())

@@ -40,7 +40,9 @@
 //! };
 //! let amount = Amount::Time(Duration::from_secs(10));
 //! let request = Request { up: true, down: false, verify: false, echo: false, amount, omit: Duration::ZERO };
-//! let outcome = client(&options, format!("10.1.0.1:{PORT}").parse()?, request, None, &mut |_| {})?;
+//! let server = format!("10.1.0.1:{PORT}").parse()?;
+//! let is_stopped = || false;
+//! let outcome = client(&options, server, request, None, &mut |_| {}, &is_stopped)?;
 //! assert!(outcome.is_right());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
