@@ -261,8 +261,8 @@ pub(crate) struct ReproduceOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) from_tables: Option<PathBuf>,
 
-    /// For each claim that does not hold everywhere, tries settings one by one until it holds: those that the plan names, then those of ablations.toml.
-    /// The runs are those of --quick.
+    /// For each claim that fails, and each promise of an abstract that does not hold everywhere, tries changes until it holds: those that the
+    /// plan names, then those of ablations.toml, then two together. The runs are those of --quick.
     #[arg(long)]
     pub(crate) ablate: bool,
 

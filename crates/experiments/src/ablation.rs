@@ -1,4 +1,4 @@
-//! Ablations: single changed settings, tried for a claim that does not hold everywhere.
+//! Ablations: changes that are tried for a claim that does not hold everywhere, one by one and then two together.
 //!
 //! A plan names settings of its own to try; those of `ablations.toml` are tried for every plan. Only the runs that the
 //! claim needs are made.
@@ -8,6 +8,7 @@ use crate::plan::{Ablation, Claim, Plan, Side, other_point};
 use crate::runs::Sweep;
 use pathweave_lab::scenario::{Document, ScenarioError};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// The settings that were tried for a claim that does not hold everywhere.
@@ -82,27 +83,72 @@ impl Trial {
     }
 }
 
+/// How many pairs of changes are tried at most.
+const PAIRS: usize = 3;
+/// A change nearly makes a claim hold if at least this part of its comparisons hold.
+const NEARLY: f64 = 0.75;
+
 impl Tried {
-    /// The trials in a sentence or two.
-    pub fn words(&self) -> String {
-        let changed: Vec<&Trial> = self.trials.iter().filter(|t| !t.name.is_empty()).collect();
+    /// Whether the last change makes the claim hold.
+    pub fn holds(&self) -> bool {
+        self.trials.last().is_some_and(Trial::holds)
+    }
+
+    /// The changes to try together, if one alone nearly makes the claim hold: that one, with each of the next best ones
+    /// that help too.
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        let as_it_is = self.trials.first().map_or(0, |t| t.hold);
+        let mut helping: Vec<&Trial> = self.changed().filter(|t| t.hold > as_it_is).collect();
+        // Equally good ones stay in the order of the trials.
+        helping.sort_by_key(|t| Reverse(t.hold));
+        let [best, others @ ..] = &helping[..] else { return Vec::new() };
+        if (best.hold as f64) < NEARLY * best.of as f64 {
+            return Vec::new();
+        }
+        others.iter().take(PAIRS).map(|other| (best.name.clone(), other.name.clone())).collect()
+    }
+
+    fn changed(&self) -> impl Iterator<Item = &Trial> {
+        self.trials.iter().filter(|t| !t.name.is_empty())
+    }
+
+    /// What the trials say, in one sentence.
+    pub fn sentence(&self) -> String {
+        let changed: Vec<&Trial> = self.changed().collect();
         if self.trials.first().is_some_and(|t| t.name.is_empty() && t.holds()) {
             return "In the small runs, which ablations are made with, it holds as it is.".into();
         }
         if let Some(trial) = changed.last().filter(|t| t.holds()) {
             return match changed.len() {
                 1 => format!("It holds with {}.", trial.name),
-                2 => format!("It holds with {} (one other setting was tried before).", trial.name),
-                n => format!("It holds with {} ({} other settings were tried before).", trial.name, n - 1),
+                2 => format!("It holds with {} (one other change was tried before).", trial.name),
+                n => format!("It holds with {} ({} other changes were tried before).", trial.name, n - 1),
             };
         }
-        let list = |trials: Vec<String>| if trials.is_empty() { "none".into() } else { trials.join(", ") };
-        let partly = changed.iter().filter(|t| t.hold > 0);
-        let partly = list(partly.map(|t| format!("{} ({} of {})", t.name, t.hold, t.of)).collect());
-        let not = list(changed.iter().filter(|t| t.hold == 0).map(|t| t.name.clone()).collect());
+        let (as_it_is, of) = self.trials.first().map_or((0, 0), |t| (t.hold, t.of));
+        let best = changed.iter().max_by_key(|t| (t.hold, Reverse(t.name.as_str()))).filter(|t| t.hold > as_it_is);
+        let nearest = best.map_or("none helps".into(), |t| {
+            let equal = changed.iter().filter(|o| o.hold == t.hold).count() - 1;
+            let equal = if equal > 0 { format!(", and as many with {equal} others") } else { String::new() };
+            format!("most comparisons hold with {} ({} of {}{equal})", t.name, t.hold, t.of)
+        });
+        let n = changed.len();
         format!(
-            "No single setting was found that makes it hold. Some comparisons hold with: {partly}. None with: {not}."
+            "None of {n} changes makes it hold: in small runs {as_it_is} of {of} comparisons hold as it is, and {nearest}."
         )
+    }
+
+    /// The trials in a sentence or two, with all that was tried.
+    pub fn words(&self) -> String {
+        let none = self.trials.iter().all(|t| !t.holds());
+        if !none {
+            return self.sentence();
+        }
+        let list = |trials: Vec<String>| if trials.is_empty() { "none".into() } else { trials.join(", ") };
+        let partly = self.changed().filter(|t| t.hold > 0);
+        let partly = list(partly.map(|t| format!("{} ({} of {})", t.name, t.hold, t.of)).collect());
+        let not = list(self.changed().filter(|t| t.hold == 0).map(|t| t.name.clone()).collect());
+        format!("{} Some comparisons hold with: {partly}. None with: {not}.", self.sentence())
     }
 }
 
@@ -111,25 +157,41 @@ mod tests {
     use super::{Trial, Tried};
     use crate::claim::Verdict;
 
-    fn words(trials: &[(&str, Verdict, usize)]) -> String {
+    fn tried(trials: &[(&str, Verdict, usize)]) -> Tried {
         let trials = trials.iter().map(|(name, verdict, hold)| Trial::new(name, *verdict, *hold, 4)).collect();
-        Tried { paper: "cp".into(), id: "fig5".into(), claim_id: "c".into(), trials }.words()
+        Tried { paper: "cp".into(), id: "fig5".into(), claim_id: "c".into(), trials }
     }
 
     #[test]
-    fn the_setting_that_flips_is_named_and_otherwise_all_are() {
+    fn the_change_that_flips_is_named_and_otherwise_all_are() {
         let fails = ("", Verdict::Fails, 0);
         assert_eq!(
-            words(&[fails, ("pr", Verdict::Fails, 0), ("Reno", Verdict::Holds, 4)]),
-            "It holds with Reno (one other setting was tried before)."
+            tried(&[fails, ("pr", Verdict::Fails, 0), ("Reno", Verdict::Holds, 4)]).words(),
+            "It holds with Reno (one other change was tried before)."
         );
         assert_eq!(
-            words(&[("", Verdict::Holds, 4)]),
+            tried(&[("", Verdict::Holds, 4)]).words(),
             "In the small runs, which ablations are made with, it holds as it is."
         );
+        let none = tried(&[fails, ("pr", Verdict::Partly, 2), ("Reno", Verdict::Fails, 0)]);
         assert_eq!(
-            words(&[fails, ("pr", Verdict::Partly, 2), ("Reno", Verdict::Fails, 0)]),
-            "No single setting was found that makes it hold. Some comparisons hold with: pr (2 of 4). None with: Reno."
+            none.sentence(),
+            "None of 2 changes makes it hold: in small runs 0 of 4 comparisons hold as it is, and most comparisons hold with pr (2 of 4)."
         );
+        assert!(
+            none.words().ends_with(" Some comparisons hold with: pr (2 of 4). None with: Reno."),
+            "{}",
+            none.words()
+        );
+    }
+
+    #[test]
+    fn two_changes_are_tried_together_if_one_alone_nearly_flips_the_claim() {
+        let partly = |name, hold| (name, Verdict::Partly, hold);
+        let near = tried(&[partly("", 1), partly("pr", 2), partly("Reno", 3), partly("LIA", 1), partly("δ", 2)]);
+        let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+        assert_eq!(near.pairs(), [pair("Reno", "pr"), pair("Reno", "δ")]);
+        let far = tried(&[partly("", 1), partly("pr", 2), partly("Reno", 2)]);
+        assert!(far.pairs().is_empty(), "two of four is not nearly four");
     }
 }

@@ -56,6 +56,7 @@ pub mod claim;
 pub mod page;
 pub mod plan;
 pub mod plot;
+pub mod promises;
 pub mod record;
 pub mod reproduction;
 pub mod results;

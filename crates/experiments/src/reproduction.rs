@@ -170,81 +170,19 @@ pub fn text(name: &str, plan: &Plan, judged: &[Judged<'_>]) -> String {
     out
 }
 
-/// The table of the promises in the sources' abstracts. It has a row for each promise, of all experiments of a
-/// reproduction.
-#[derive(Clone, Debug, Default)]
-pub struct Promises {
-    rows: String,
-}
-
-impl Promises {
-    /// Adds the promises that an experiment's claims are about. `tried`: the ablations that were tried for these
-    /// claims.
-    pub fn add(&mut self, paper: &str, id: &str, judged: &[Judged<'_>], tried: &[&Tried]) {
-        for one in judged {
-            let Some(promise) = &one.claim.promise else { continue };
-            let _ = writeln!(
-                self.rows,
-                "| {} | {} | {} | {} | **{}** | {} | {} |",
-                paper.to_uppercase(),
-                cell(promise),
-                cell(&one.claim.expected),
-                cell(&effects(one)),
-                one.verdict.word(),
-                cell(&counts(one)),
-                cell(&reasons(one, tried).join(" ")) + &format!(" ({paper}/{id} {})", one.claim.id),
-            );
-        }
-    }
-
-    /// The section of the document; empty if there is no promise.
-    pub fn markdown(&self) -> String {
-        if self.rows.is_empty() {
-            return String::new();
-        }
-        format!(
-            "## What the abstracts promise\n\nThe differences are of the first side of the claim to the second one, the smallest and the \
-             largest over all comparisons.\n\n| paper | promise | the paper's number | our difference | verdict | where it holds | why, and \
-             which claim |\n|---|---|---|---|---|---|---|\n{}\n",
-            self.rows
-        )
-    }
-}
-
-/// A tenth of the source's effect is hardly that effect.
-const HARDLY: f64 = 0.1;
-
-/// By which part the sides differ: the least and the most over all comparisons, and how often that is hardly the source's effect.
-fn effects(judged: &Judged<'_>) -> String {
-    let part = |a: &Atom| (a.right != 0.0).then(|| (a.left - a.right) / a.right.abs());
-    let parts: Vec<(bool, f64)> = judged.atoms.iter().filter_map(|a| Some((a.supports(), part(a)?))).collect();
-    let percent = |x: f64| format!("{:+.1} %", x * 100.0);
-    let least = parts.iter().map(|p| p.1).min_by(f64::total_cmp);
-    let most = parts.iter().map(|p| p.1).max_by(f64::total_cmp);
-    let (Some(least), Some(most)) = (least, most) else { return String::new() };
-    let mut text = if least == most { percent(least) } else { format!("{} to {}", percent(least), percent(most)) };
-    if let Some(effect) = judged.claim.effect {
-        let hardly = parts.iter().filter(|(supports, part)| *supports && part.abs() < HARDLY * effect.abs()).count();
-        if hardly > 0 {
-            let _ = write!(text, "; less than a tenth of the paper's in {hardly} of those that support it");
-        }
-    }
-    text
-}
-
 /// Why a claim does not hold everywhere: what was found out, and what an ablation shows.
 fn reasons(judged: &Judged<'_>, tried: &[&Tried]) -> Vec<String> {
     let mut reasons = Vec::new();
     if !judged.claim.finding.is_empty() {
         reasons.push(judged.claim.finding.clone());
     }
-    let ablation = tried.iter().find(|t| t.claim_id == judged.claim.id).filter(|_| judged.verdict.wants_ablation());
+    let ablation = tried.iter().find(|t| t.claim_id == judged.claim.id).filter(|_| judged.wants_ablation());
     reasons.extend(ablation.map(|tried| format!("Ablation: {}", tried.words())));
     reasons
 }
 
 /// Text within a cell of a table.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 

@@ -76,7 +76,7 @@ fn every_margin_and_factor_says_why() {
 fn the_common_ablations_can_be_read() {
     let text = fs::read_to_string(folder().join("ablations.toml")).expect("it is there");
     let all = ablation::list("ablations.toml", &text).expect("it can be read");
-    assert!(all.iter().all(|a| !a.set.is_empty()) && all.len() > 20);
+    assert!(all.iter().all(|a| !a.set.is_empty() || !a.run.is_empty()) && all.len() > 20);
 }
 
 /// No figure or claim uses a metric that has the same value in each run, because such a metric measures nothing there.
@@ -106,4 +106,71 @@ fn no_figure_or_claim_reads_a_metric_that_is_the_same_in_every_run() {
             );
         }
     }
+}
+
+/// The figures and tables of the papers: the numbers of the last figure and of the last table.
+const PAPERS: [(&str, usize, usize); 5] =
+    [("blest", 15, 5), ("cp", 27, 3), ("dpsaf", 21, 1), ("eval", 8, 0), ("rems", 26, 9)];
+
+/// The figures and tables that a text names: `Figs. 5 and 6` and `Table IV` give `Fig. 5`, `Fig. 6` and `Table 4`.
+fn named(text: &str) -> BTreeSet<String> {
+    let (mut all, mut kind, mut last, mut range) = (BTreeSet::new(), None, 0, false);
+    for word in text.split_whitespace() {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        match (word, number(word), kind) {
+            ("Fig" | "Figs", ..) => kind = Some("Fig."),
+            ("Table" | "Tables", ..) => kind = Some("Table"),
+            ("and", None, Some(_)) => {}
+            ("to", None, Some(_)) => range = true,
+            (_, Some(number), Some(kind)) => {
+                let first = if range { last + 1 } else { number };
+                all.extend((first..=number).map(|n| format!("{kind} {n}")));
+                (last, range) = (number, false);
+            }
+            _ => (kind, range) = (None, false),
+        }
+    }
+    all
+}
+
+/// `4b` is 4, `IV` is 4.
+fn number(word: &str) -> Option<usize> {
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_lowercase());
+    let roman = ["I", "II", "III", "IV", "V"].iter().position(|r| *r == word);
+    digits.parse().ok().or(roman.map(|i| i + 1))
+}
+
+/// What the first column of a table in `missing.md` names, by paper.
+fn missing(table: usize) -> BTreeSet<(String, String)> {
+    let text = fs::read_to_string(folder().join("missing.md")).expect("it is there");
+    let tables = text.split("\n\n").filter(|part| part.starts_with('|'));
+    let rows: Vec<&str> = tables.collect::<Vec<_>>()[table].lines().skip(2).collect();
+    let cells = rows.iter().filter_map(|row| row.split('|').nth(1)).flat_map(|cell| cell.split(';'));
+    let paper = |part: &str| part.split_whitespace().next().unwrap_or_default().to_lowercase();
+    cells.flat_map(|part| named(part).into_iter().map(move |name| (paper(part), name))).collect()
+}
+
+#[test]
+fn every_figure_and_table_of_the_papers_has_a_plan_or_a_reason() {
+    assert_eq!(named("Over 3 s (Figs. 1, 5 to 7, Table IV)").len(), 5);
+    let mut shown = BTreeSet::new();
+    for (name, plan) in named_plans(false) {
+        let paper = name.split('-').next().expect("a name").to_owned();
+        let titles = plan.figures.iter().map(|f| f.title.as_str()).chain([plan.title.as_str()]);
+        shown.extend(titles.flat_map(named).map(|name| (paper.clone(), name)));
+    }
+    let without = missing(0);
+    for (paper, figures, tables) in PAPERS {
+        let figures = (1..=figures).map(|n| format!("Fig. {n}"));
+        for name in figures.chain((1..=tables).map(|n| format!("Table {n}"))) {
+            let at = (paper.to_owned(), name);
+            assert!(
+                shown.contains(&at) || without.contains(&at),
+                "{at:?} has neither a plan nor a reason in missing.md"
+            );
+        }
+    }
+    let less = missing(1);
+    let no_plan: Vec<_> = less.iter().filter(|at| !shown.contains(at)).collect();
+    assert!(no_plan.is_empty(), "missing.md says that these show less, and no plan shows them: {no_plan:?}");
 }

@@ -36,15 +36,11 @@ impl Verdict {
         }
     }
 
-    /// Whether ablations are tried for a claim with this verdict.
-    pub fn wants_ablation(self) -> bool {
-        self != Verdict::Holds
-    }
-
-    fn of(atoms: &[Atom]) -> Self {
-        let count = |found| atoms.iter().filter(|a| a.found == found).count();
+    /// The verdict on what these comparisons have found.
+    pub fn of(found: &[Found]) -> Self {
+        let count = |one| found.iter().filter(|f| **f == one).count();
         let (supported, undecided) = (count(Found::Supported), count(Found::Undecided));
-        match atoms.len() {
+        match found.len() {
             all if supported == all => Verdict::Holds,
             _ if supported > 0 => Verdict::Partly,
             all if undecided == all => Verdict::Undecided,
@@ -147,6 +143,12 @@ pub struct Judged<'a> {
 }
 
 impl Judged<'_> {
+    /// Whether ablations look for the cause: the source's claim fails, or is of the abstract and does not hold everywhere.
+    pub fn wants_ablation(&self) -> bool {
+        let promise = self.claim.promise.is_some() && self.verdict != Verdict::Holds;
+        !self.claim.ours && (promise || self.verdict == Verdict::Fails)
+    }
+
     /// Number of comparisons with this finding.
     pub fn count(&self, found: Found) -> usize {
         self.atoms.iter().filter(|a| a.found == found).count()
@@ -186,7 +188,7 @@ pub fn judge<'a>(sweep: &'a Sweep, results: &Results, claim: &'a Claim) -> Resul
         let whole = combinations.values().filter(|(hold, all)| hold == all).count();
         (whole, combinations.len())
     });
-    let verdict = Verdict::of(&atoms);
+    let verdict = Verdict::of(&atoms.iter().map(|a| a.found).collect::<Vec<_>>());
     let region = (verdict == Verdict::Partly).then(|| region::of(plan, &atoms)).flatten();
     Ok(Judged { claim, verdict, atoms, region, open })
 }

@@ -3,11 +3,13 @@
 //! A plan is TOML. Every value that differs between the runs is an override of a scenario in the form of `--set`, so a
 //! plan can vary every setting of a scenario.
 
+mod ablation;
 mod claims;
 mod points;
 mod read;
 mod reader;
 
+pub use ablation::Ablation;
 use pathweave_lab::scenario::{Document, Place, ScenarioError};
 
 /// An override of a scenario, and its place in the plan.
@@ -252,15 +254,6 @@ pub(crate) fn other_point(plan: &Plan, point: usize, side: &Side) -> Option<usiz
     plan.points.iter().position(|p| *p == values)
 }
 
-/// An ablation: a change of settings that is tried if a claim does not hold everywhere.
-#[derive(Clone, Debug)]
-pub struct Ablation {
-    /// A name for people.
-    pub name: String,
-    /// The settings that it changes, in every scenario and at every point.
-    pub set: Vec<Override>,
-}
-
 /// A number that the source prints.
 #[derive(Clone, Debug)]
 pub struct Printed {
@@ -371,14 +364,6 @@ impl Plan {
     /// Reads a list of `[[ablation]]` tables.
     pub(crate) fn ablations(document: &Document) -> Result<Vec<Ablation>, ScenarioError> {
         read::ablations(document)
-    }
-
-    /// The plan with an ablation applied; `None` if the plan varies one of the ablation's settings itself.
-    pub fn with(&self, ablation: &Ablation) -> Option<Self> {
-        let setting = |o: &Override| o.key.rsplit('.').next().unwrap_or_default().to_owned();
-        let varied: Vec<String> = self.parameters.iter().flat_map(|p| &p.set).map(setting).collect();
-        let clashes = ablation.set.iter().any(|o| varied.contains(&setting(o)));
-        (!clashes).then(|| Plan { changed: Some(ablation.clone()), ..self.clone() })
     }
 
     /// The values of a point, by parameter.

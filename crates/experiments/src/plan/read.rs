@@ -97,10 +97,11 @@ pub(super) fn ablations(document: &Document) -> Result<Vec<Ablation>> {
 fn ablation_tables(read: &Read<'_>, top: &[Entry]) -> Result<Vec<Ablation>> {
     let mut all = Vec::new();
     for (value, table) in read.reader.tables(top, "ablation")? {
-        read.reader.check_keys(table, &["name", "set"])?;
+        read.reader.check_keys(table, &["name", "set", "run"])?;
         let name = read.text(table, "name")?;
         let name = name.ok_or_else(|| read.reader.missing(value.place, "name", "what is different, for people"))?;
-        all.push(Ablation { name, set: read.overrides(table, "set")? });
+        let run = read.list(table, "run")?.into_iter().map(|(text, _)| text).collect();
+        all.push(Ablation { name, set: read.overrides(table, "set")?, run });
     }
     Ok(all)
 }
