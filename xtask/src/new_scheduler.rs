@@ -4,28 +4,54 @@
 use crate::results;
 use crate::run::{capture, cargo, count_tests, root, run, target};
 use crate::steps::Counts;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Writes a crate into the target folder, builds it, tests it and runs it.
+/// Runs the program of the crate, which the tests have built as an example, and has Cargo find all dependencies of the
+/// crate that the command writes.
 ///
 /// # Errors
-/// If a step of it fails.
+/// If a step fails.
+pub(crate) fn check_quickly() -> Result<(), String> {
+    write()?;
+    capture(&mut inside(&folder(), "tree --offline"))?;
+    compare(&target().join("debug/examples/sample-rule"))?;
+    from_git()
+}
+
+/// Writes the crate, builds it, tests it and runs it.
+///
+/// # Errors
+/// If a step fails.
 pub(crate) fn check(counts: &mut Counts) -> Result<(), String> {
-    let folder = target().join("new-scheduler");
-    let _ = std::fs::remove_dir_all(&folder);
     results::build()?;
-    let command = "new-scheduler sample-rule --checkout . --path";
-    run(results::pathweave().current_dir(root()).args(command.split(' ')).arg(&folder))?;
+    write()?;
     // The program and its tests at once: apart, Cargo would build what they share twice, with and without the feature
     // `testing`.
-    run(&mut inside(&folder, "build --offline --bins --tests"))?;
-    count_tests(&mut inside(&folder, "test --offline"), counts)?;
+    run(&mut inside(&folder(), "build --offline --bins --tests"))?;
+    count_tests(&mut inside(&folder(), "test --offline"), counts)?;
+    compare(&target().join("debug/sample-rule"))?;
+    from_git()
+}
+
+fn folder() -> PathBuf {
+    target().join("new-scheduler")
+}
+
+/// Has the command write the crate into the target folder.
+fn write() -> Result<(), String> {
+    let _ = std::fs::remove_dir_all(folder());
+    let command = "new-scheduler sample-rule --checkout . --path";
+    run(results::pathweave().current_dir(root()).args(command.split(' ')).arg(folder()))
+}
+
+/// Compares the new scheduler with another by this program.
+fn compare(program: &Path) -> Result<(), String> {
     let compare =
         "compare cp-symmetric --schedulers sample-rule,minrtt --seeds 1 --set duration=3s --set measure_from=0s";
-    let table = capture(Command::new(target().join("debug/sample-rule")).args(compare.split(' ')))?;
+    let table = capture(Command::new(program).current_dir(target()).args(compare.split(' ')))?;
     match String::from_utf8_lossy(&table).contains("sample-rule") {
-        true => from_git(),
+        true => Ok(()),
         false => Err("compare does not show the new scheduler".into()),
     }
 }

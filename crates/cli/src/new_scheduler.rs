@@ -7,10 +7,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The crate's files, with placeholders for `@NAME@` and the dependencies.
+/// The crate's manifest, with placeholders for its name and its dependencies.
 const MANIFEST: &str = include_str!("../templates/new-scheduler/Cargo.toml.txt");
-const MAIN: &str = include_str!("../templates/new-scheduler/main.rs.txt");
-const SCHEDULER: &str = include_str!("../templates/new-scheduler/scheduler.rs.txt");
+/// The crate's program. Here, it is the example `sample-rule`, so that its tests are run.
+const MAIN: &str = include_str!("../templates/new-scheduler/src/main.rs");
+const SCHEDULER: &str = include_str!("../templates/new-scheduler/src/scheduler.rs");
+/// The scheduler's name in the program.
+const SAMPLE: &str = "sample-rule";
 
 /// Most letters of a name.
 const LONGEST: usize = 40;
@@ -38,7 +41,7 @@ pub(crate) fn write(options: &NewSchedulerOptions, registry: &Registry) -> Resul
         let text = text.replace("@PATHWEAVE@", &source.dependency("crates/cli", ""));
         let text = text.replace("@PROTO@", &source.dependency("crates/proto", ""));
         let text = text.replace("@PROTO_TESTING@", &source.dependency("crates/proto", ", features = [\"testing\"]"));
-        text.replace("@NAME@", name)
+        text.replace("@NAME@", name).replace(SAMPLE, name)
     };
     let place = |file: &str| folder.join(file);
     let writing = |file: &Path, text: &str| std::fs::write(file, text).map_err(Failure::writing(file.display()));

@@ -3,9 +3,7 @@
 use pathweave_units::{Duration, Instant};
 
 /// When a timer that is set now for `wait` fires: at least one tick late. A wait of 63 ticks or more ends on a
-
 /// multiple of 8 ticks, one of 504 ticks or more on a multiple of 64 ticks, and so on: each level is 8 times as coarse
-
 /// as the one before.
 ///
 /// # Panics

@@ -81,9 +81,7 @@ impl RttRules for MeanDeviation {
 }
 
 /// Raises the threshold to at least three quarters of the window, and then halves the window for each timeout that
-
 /// passed, down to `least`. The kernel repeats this for each of the `buffers` that are queued while nothing is in
-
 /// flight.
 pub(in crate::host) fn halve(window: &mut Window, least: u32, (idle, rto): (Duration, Duration), buffers: u32) {
     for _ in 0..buffers {

@@ -46,7 +46,6 @@ pub(in crate::host) fn is_news(told: u64, possible: u64, mptcp: bool) -> bool {
 }
 
 /// Whether a window update is worth a segment of its own: at most half of the buffer was left, and the window at least
-
 /// doubles.
 pub(in crate::host) fn tells(buffer: u64, left: u64, possible: u64) -> bool {
     2 * left <= buffer && possible >= 2 * left && possible > 0

@@ -1,4 +1,4 @@
-//! The whole command `pathweave` with one more scheduler: `cargo run --release -- compare --schedulers @NAME@,minrtt`.
+//! The whole command `pathweave` with one more scheduler: `cargo run --release -- compare --schedulers sample-rule,minrtt`.
 
 mod scheduler;
 

@@ -1,4 +1,4 @@
-//! `@NAME@`: the lowest round-trip time among the subflows with window space that are fast enough. Yours begins here.
+//! `sample-rule`: the lowest round-trip time among the subflows with window space that are fast enough. Yours begins here.
 //!
 //! Say here which rule it is and where it comes from; what it deviates in, and why.
 
@@ -6,8 +6,8 @@ use pathweave_proto::parameter::{Kind, Parameter};
 use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
 
 /// What the command knows of it.
-pub const ENTRY: SchedulerEntry = SchedulerEntry {
-    name: "@NAME@",
+pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
+    name: "sample-rule",
     source: "your own",
     summary: "the lowest round-trip time, but none above a multiple of the fastest",
     parameters: &[Parameter {
@@ -26,7 +26,7 @@ pub const ENTRY: SchedulerEntry = SchedulerEntry {
 
 /// The rule and its state.
 #[derive(Debug)]
-pub struct Rule {
+pub(crate) struct Rule {
     most: f64,
 }
 
