@@ -288,7 +288,8 @@ fn labels(pair: &[Link]) -> Vec<String> {
     }
 }
 
-/// One direction of a link: its rate, its delay and its queue, `25 Mbit/s, 25 ms, 100 packets`. A link without a rate has no queue.
+/// One direction of a link: its rate, its delay and its queue, `25 Mbit/s, 25 ms, 100 packets`. A link without a rate
+/// has no queue.
 pub fn link_text(link: &Link) -> String {
     let rate = link.written("rate").unwrap_or_default();
     let text = match rate.split_once(":rate=").or_else(|| rate.split_once(":mean_rate=")) {

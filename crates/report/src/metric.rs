@@ -1,5 +1,6 @@
-//! How tables, pages and files show the metrics of runs one after the other. The terminal's table, the CSV file, the page and
-//! `docs/results-format.md` follow from here; names, units, meanings and definitions are those of `pathweave_lab::metric`.
+//! How tables, pages and files show the metrics of runs one after the other. The terminal's table, the CSV file, the
+//! page and `docs/results-format.md` follow from here; names, units, meanings and definitions are those of
+//! `pathweave_lab::metric`.
 
 use crate::number::{count, kilobytes, short};
 use pathweave_lab::metric::{self, InResult, LONGEST_GAP as GAP};

@@ -26,8 +26,9 @@ fn slowest(comparison: &Comparison) -> Option<&Summary> {
     several().find(|s| s.standing() == Some(Standing::Worse)).or_else(|| several().next())
 }
 
-/// The main reason why a scheduler is behind plain TCP, as a sentence; `None` if no part of the time stands out. A part is a reason only if it
-/// takes more of the time than with plain TCP: by [`TELLING`], and by what is missing of the goodput or the completion time.
+/// The main reason why a scheduler is behind plain TCP, as a sentence; `None` if no part of the time stands out. A part
+/// is a reason only if it takes more of the time than with plain TCP: by [`TELLING`], and by what is missing of the
+/// goodput or the completion time.
 pub(crate) fn culprit(comparison: &Comparison, summary: &Summary) -> Option<String> {
     let time = &summary.time;
     let all = measured_s(time);
@@ -89,7 +90,8 @@ pub(crate) fn culprit(comparison: &Comparison, summary: &Summary) -> Option<Stri
     (more >= least).then(|| format!("{} was repairing losses for {}.", comparison.path_name(path), of(seconds)))
 }
 
-/// The part of the goodput, or of the completion time, by which a scheduler is behind plain TCP. A delay says nothing of where all the time went.
+/// The part of the goodput, or of the completion time, by which a scheduler is behind plain TCP. A delay says nothing
+/// of where all the time went.
 fn missing_part(comparison: &Comparison, summary: &Summary) -> f64 {
     let Some(difference) = summary.against_tcp else { return 0.0 };
     let (more, tcp) = (difference.mean(), difference.reference_mean);

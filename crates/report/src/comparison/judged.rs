@@ -30,7 +30,8 @@ pub struct RunEnd {
     pub completion_s: Option<f64>,
     /// The 99th percentile of the delay of messages, or of a web page's objects, ms.
     pub delay_p99_ms: Option<f64>,
-    /// The part of the messages that were due and did not arrive, 0 to 1; `None` if a measured connection has other work too.
+    /// The part of the messages that were due and did not arrive, 0 to 1; `None` if a measured connection has other
+    /// work too.
     pub undelivered_part: Option<f64>,
 }
 

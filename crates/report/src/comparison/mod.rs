@@ -49,7 +49,8 @@ pub struct Comparison {
     pub reference: Option<usize>,
     /// The rows, the best first.
     pub summaries: Vec<Summary>,
-    /// Plain TCP on a backup, if that is ahead of every scheduler and of plain TCP on the other paths: an index into `summaries`.
+    /// Plain TCP on a backup, if that is ahead of every scheduler and of plain TCP on the other paths: an index into
+    /// `summaries`.
     pub(crate) backup_ahead: Option<usize>,
     /// Schedulers that were asked for but have no finished run without a failure, in the order of the request.
     pub absent: Vec<Absent>,

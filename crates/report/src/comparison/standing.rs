@@ -7,8 +7,8 @@ use pathweave_lab::results::RunResult;
 /// A scheduler is not called better than plain TCP if the difference is at most this part of plain TCP's value.
 const LEVEL: f64 = 0.01;
 
-/// A scheduler is not called worse than plain TCP if the difference is at most this part of plain TCP's value: the options of Multipath TCP
-/// take it, 24 bytes (a mapping and a DATA_ACK) of the 1448 in a segment.
+/// A scheduler is not called worse than plain TCP if the difference is at most this part of plain TCP's value: the
+/// options of Multipath TCP take it, 24 bytes (a mapping and a DATA_ACK) of the 1448 in a segment.
 pub const HEADERS: f64 = 24.0 / 1448.0;
 
 /// The result of comparing a scheduler with plain TCP on the best path.
@@ -74,7 +74,8 @@ fn by_value(difference: Difference, judged: Judged) -> Standing {
     }
 }
 
-/// Whether all schedulers are behind plain TCP, and the first of them, the best, clearly. Each is beside plain TCP, and its difference.
+/// Whether all schedulers are behind plain TCP, and the first of them, the best, clearly. Each is beside plain TCP, and
+/// its difference.
 pub(crate) fn all_are_behind(rows: &[(Option<BesideTcp>, Option<Difference>)], judged: Judged) -> bool {
     let Some((Some(best), _)) = rows.first() else { return false };
     let less_often = |b: &BesideTcp| b.lost > b.won;

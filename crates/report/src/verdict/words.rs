@@ -112,7 +112,8 @@ pub(super) fn first_of(names: &[String]) -> String {
     }
 }
 
-/// `No scheduler`, or `None of the 2 that ran` if others have no measurement. With one seed, `With this seed no scheduler`.
+/// `No scheduler`, or `None of the 2 that ran` if others have no measurement. With one seed, `With this seed no
+/// scheduler`.
 pub(super) fn no_scheduler(comparison: &Comparison, one_seed: bool) -> String {
     let nobody = nobody(comparison);
     if one_seed { with_this_seed(true, nobody) } else { nobody.replacen('n', "N", 1) }
