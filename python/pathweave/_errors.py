@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pathweave.results import Results
     from pathweave.sweeps import Sweep
+
+
+def hint(wanted: str, names: Iterable[str]) -> str:
+    """The question for the name that was probably meant, for the text of an error; empty if no name is similar."""
+    near = difflib.get_close_matches(wanted, list(names), n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 class PathweaveError(Exception):

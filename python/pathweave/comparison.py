@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 
 from pathweave import _native
 from pathweave import schedulers as _schedulers
-from pathweave._errors import InputError, Interrupted
+from pathweave._errors import InputError, Interrupted, hint
 from pathweave._progress import bar
 from pathweave.results import Results
 from pathweave.scenario import Scenario, Setting
@@ -201,4 +201,4 @@ def _place(key: str) -> str:
         if key in _native.Document.settings(kind):
             return f"{prefix}{key}"
     known = sorted({name for kind in ("", "connection", "path") for name in _native.Document.settings(kind)})
-    raise InputError(f"{key} is not a setting; there are: {', '.join(known)}")
+    raise InputError(f"{key} is not a setting{hint(key, known)}; there are: {', '.join(known)}")

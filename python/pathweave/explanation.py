@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pathweave import _native
 from pathweave import schedulers as _schedulers
-from pathweave._errors import InputError
+from pathweave._errors import InputError, hint
 from pathweave.comparison import AnyScenario, checked_jobs, document_of, seed_list
 from pathweave.scenario import Setting
 from pathweave.sweeps import sweep
@@ -145,7 +145,8 @@ def reproduce(
     for name in wanted:
         chosen = {one: file for one, file in known.items() if name in (one, one.split("/")[0])}
         if not chosen:
-            raise InputError(f"{name}: there is no such paper or experiment; there are: {', '.join(known)}")
+            near = hint(name, {*known, *(one.split("/")[0] for one in known)})
+            raise InputError(f"{name}: there is no such paper or experiment{near}; there are: {', '.join(known)}")
         for one, file in chosen.items():
             folder = Path(out) / f"{one}{'-quick' if quick else ''}"
             made = sweep(file, out=folder, executor=executor, quick=quick, progress=progress)

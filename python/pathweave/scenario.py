@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pathweave import _native
+from pathweave._errors import InputError, hint
 
 Setting = str | int | float | bool
 """A setting's value: text with its unit, such as ``"60KB"``, or a number or truth value where it takes one."""
@@ -66,9 +67,8 @@ class Scenario:
         'wlan-3g'
         """
         if name not in dict(_native.Document.builtin()):
-            from pathweave._errors import InputError
-
-            raise InputError(f"{name}: a built-in scenario is one of {', '.join(builtin_scenarios())}")
+            known = builtin_scenarios()
+            raise InputError(f"{name}: a built-in scenario is one of {', '.join(known)}{hint(name, known)}")
         return cls(_native.Document.open(name))
 
     def copy(self) -> Scenario:
@@ -122,7 +122,7 @@ class Scenario:
     def __getattr__(self, key: str) -> Any:
         """A setting of the scenario itself."""
         if key.startswith("_") or key not in _native.Document.settings(""):
-            raise AttributeError(f"a scenario has no setting {key}; it has {', '.join(dir(self))}")
+            raise AttributeError(f"a scenario has no setting {key}{hint(key, dir(self))}; it has {', '.join(dir(self))}")
         tree = self._document.tree()
         return tree[key] if key in tree else tomllib.loads(self.to_toml()).get(key)
 
@@ -175,7 +175,7 @@ class Elements:
         if (isinstance(which, int) and not 0 <= which < len(self)) or (
             isinstance(which, str) and which not in self.names
         ):
-            raise KeyError(f"{which!r}; there are: {', '.join(self.names)}")
+            raise KeyError(f"{which!r}{hint(str(which), self.names)}; there are: {', '.join(self.names)}")
         return Element(self._scenario, self._list, str(which))
 
     def __len__(self) -> int:
@@ -225,7 +225,7 @@ class Element:
     def __getattr__(self, key: str) -> Any:
         """A setting as it is written; where the scenario does not say it, its default."""
         if key.startswith("_") or key not in {"name", *_native.Document.settings(self._list)}:
-            raise AttributeError(f"a {self._list} has no setting {key}; it has {', '.join(dir(self))}")
+            raise AttributeError(f"a {self._list} has no setting {key}{hint(key, dir(self))}; it has {', '.join(dir(self))}")
         which, *inner = self._keys.split(".")
         table = _named(self._scenario._document.tree().get(self._list, []), which)
         for word in inner:

@@ -191,6 +191,8 @@ def test_settings_by_their_last_word():
     assert overrides == wanted
     with pytest.raises(pathweave.InputError, match="speed is not a setting; there are: .*delay"):
         pathweave.compare("wifi-lte", speed="1Mbps")
+    with pytest.raises(pathweave.InputError, match=r"receive_bufer is not a setting \(did you mean receive_buffer\?\)"):
+        pathweave.compare("wifi-lte", receive_bufer="60KB")
 
 
 def test_other_threads_go_on_while_runs_are_made():

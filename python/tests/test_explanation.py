@@ -54,7 +54,7 @@ def test_a_papers_experiment(tmp_path):
     claims = pathweave.reproduce("cp/fig5", out=tmp_path, source=ROOT / "experiments", quick=True)
     assert {claim["experiment"] for claim in claims} == {"cp/fig5"}
     assert {claim["verdict"] for claim in claims} <= {"holds", "partly", "fails"}
-    with pytest.raises(pathweave.InputError, match="there are: .*cp/fig5"):
+    with pytest.raises(pathweave.InputError, match=r"did you mean cp/fig\d.*there are: .*cp/fig5"):
         pathweave.reproduce("cp/fig99", source=ROOT / "experiments")
 
 

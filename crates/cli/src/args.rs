@@ -43,9 +43,9 @@ pub(crate) enum Command {
 
 /// Runs schedulers on scenarios, ranks them, and says whether several paths are worse than one.
 ///
-/// Plain TCP on each path (tcp-path0, tcp-path1, ...) is always run as well, with the same seeds and the same congestion controller.
-/// Without any argument, this runs the scenario wifi-lte with ten schedulers and 5 seeds, and writes the page
-/// pathweave-report.html.
+/// Plain TCP on each path (tcp-path0, tcp-path1, ...) is always run as well, with the same seeds and the same
+/// congestion controller. Without any argument, this runs the scenario wifi-lte with ten schedulers and 5 seeds, and
+/// writes the page pathweave-report.html.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CompareOptions {
     /// Built-in scenarios (see `pathweave list scenarios`) or scenario files [default: wifi-lte].
@@ -79,16 +79,18 @@ pub(crate) struct CompareOptions {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = crate::key_value::key_value)]
     pub(crate) settings: Vec<(String, String)>,
 
-    /// Writes each run as a line of JSON (docs/results-format.md); with `-` to standard output, which then holds nothing else.
+    /// Writes each run as a line of JSON (docs/results-format.md); with `-` to standard output, which then holds
+    /// nothing else.
     #[arg(long, value_name = "FILE|-", value_parser = output::lines, value_hint = ValueHint::FilePath)]
     pub(crate) jsonl: Option<Output>,
 
-    /// Writes the numbers of the table as comma-separated values, with a line for each scheduler; with `-` to standard output.
+    /// Writes the numbers of the table as comma-separated values, with a line for each scheduler; with `-` to standard
+    /// output.
     #[arg(long, value_name = "FILE.csv|-", value_parser = output::table, value_hint = ValueHint::FilePath)]
     pub(crate) csv: Option<Output>,
 
-    /// Writes an HTML page that works offline [default: pathweave-report.html if neither a scenario nor --jsonl is given,
-    /// otherwise none].
+    /// Writes an HTML page that works offline [default: pathweave-report.html if neither a scenario nor --jsonl is
+    /// given, otherwise none].
     ///
     /// A second page beside it shows each decision of the scheduler that --why names, in the first second of the
     /// measured time.
@@ -98,8 +100,8 @@ pub(crate) struct CompareOptions {
     #[command(flatten)]
     pub(crate) jobs: Jobs,
 
-    /// Writes a capture of one run, for tcpdump, tshark and Wireshark; needs one scenario, one scheduler and --seeds 1. With `-` to
-    /// standard output.
+    /// Writes a capture of one run, for tcpdump, tshark and Wireshark; needs one scenario, one scheduler and --seeds 1.
+    /// With `-` to standard output.
     ///
     /// The capture has the packets that the sending host sends and receives, with an interface for each path: complete
     /// headers and options, the first bytes of the data (which is all zeros), and the time in nanoseconds.
@@ -261,8 +263,8 @@ pub(crate) struct ReproduceOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) from_tables: Option<PathBuf>,
 
-    /// For each claim that fails, and each promise of an abstract that does not hold everywhere, tries changes until it holds: those that the
-    /// plan names, then those of ablations.toml, then two together. The runs are those of --quick.
+    /// For each claim that fails, and each promise of an abstract that does not hold everywhere, tries changes until it
+    /// holds: those that the plan names, then those of ablations.toml, then two together. The runs are those of --quick.
     #[arg(long)]
     pub(crate) ablate: bool,
 
@@ -285,8 +287,9 @@ pub(crate) struct ValidateOptions {
     #[arg(value_name = "FILE.jsonl")]
     pub(crate) file: PathBuf,
 
-    /// Writes a line of JSON for each scenario: id, linux_median, ours_median (completion in seconds of sized runs, else goodput in
-    /// Mbit/s), difference (a fraction), linux_iqr, unit. With `-` to standard output, which then holds nothing else.
+    /// Writes a line of JSON for each scenario: id, linux_median, ours_median (completion in seconds of sized runs,
+    /// else goodput in Mbit/s), difference (a fraction), linux_iqr, unit. With `-` to standard output, which then holds
+    /// nothing else.
     #[arg(long, value_name = "OUT.jsonl|-", value_parser = output::lines, value_hint = ValueHint::FilePath)]
     pub(crate) jsonl: Option<Output>,
 

@@ -11,7 +11,7 @@ use pathweave_experiments::claim::{Judged, verdicts};
 use pathweave_experiments::page::page;
 use pathweave_experiments::reproduction::text as claims;
 use pathweave_experiments::results::Results;
-use pathweave_lab::scenario::SchedulerSpec;
+use pathweave_lab::scenario::{SchedulerSpec, did_you_mean};
 use pathweave_runner::{Engine, Failure, version};
 use pathweave_units::counted;
 use std::fs;
@@ -185,14 +185,24 @@ fn plans(options: &ArenaOptions) -> Result<Vec<(String, PathBuf)>, Failure> {
     for file in fs::read_dir(folder).map_err(wrong)? {
         let file = file.map_err(wrong)?.path();
         let Some(name) = file.file_stem().and_then(|s| s.to_str()).map(str::to_owned) else { continue };
-        let asked = options.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
-        if file.extension().is_some_and(|e| e == "toml") && !name.starts_with('_') && asked {
+        if file.extension().is_some_and(|e| e == "toml") && !name.starts_with('_') {
             plans.push((name, file));
         }
     }
     plans.sort();
     if plans.is_empty() {
-        return Err(Failure::Input(format!("{}: this folder has no such plan", folder.display())));
+        return Err(Failure::Input(format!("{}: this folder has no plan", folder.display())));
+    }
+    if let Some(only) = &options.only {
+        let (asked, others): (Vec<_>, Vec<_>) = plans.into_iter().partition(|(name, _)| name.contains(only.as_str()));
+        if asked.is_empty() {
+            let names = others.iter().map(|(name, _)| name.as_str());
+            let first = format!("the first is {}", names.clone().next().unwrap_or_default());
+            let hint = did_you_mean(only, names, &first);
+            let folder = folder.display();
+            return Err(Failure::Input(format!("--only = {only}: no plan of {folder} has this in its name; {hint}")));
+        }
+        return Ok(asked);
     }
     Ok(plans)
 }

@@ -4,7 +4,7 @@ use crate::execute::{Watch, spread};
 use crate::failure::Failure;
 use crate::failure::caught;
 use pathweave_algorithms::Registry;
-use pathweave_lab::scenario::Variant;
+use pathweave_lab::scenario::{Variant, did_you_mean};
 use pathweave_lab::validation::{self, OurRun, Reference};
 use std::num::NonZero;
 use std::path::Path;
@@ -18,13 +18,13 @@ pub fn references(path: &Path, only: Option<&str>) -> Result<Vec<Reference>, Fai
     let text = std::fs::read_to_string(path).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
     let mut references = Reference::read(&file, &text).map_err(|e| Failure::Input(e.to_string()))?;
     if let Some(only) = only {
-        let first = references.first().map(|r| r.id.clone()).unwrap_or_default();
-        references.retain(|r| r.id.contains(only));
-        if references.is_empty() {
-            return Err(Failure::Input(format!(
-                "--only = {only}: no scenario of {file} has this in its id; the first is {first}"
-            )));
+        if !references.iter().any(|r| r.id.contains(only)) {
+            let ids = references.iter().map(|r| r.id.as_str());
+            let first = format!("the first is {}", ids.clone().next().unwrap_or_default());
+            let hint = did_you_mean(only, ids, &first);
+            return Err(Failure::Input(format!("--only = {only}: no scenario of {file} has this in its id; {hint}")));
         }
+        references.retain(|r| r.id.contains(only));
     }
     Ok(references)
 }

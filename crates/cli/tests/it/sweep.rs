@@ -330,6 +330,9 @@ fn the_arena_leaves_out_recordings_that_are_not_there() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("no recordings of cellular links in plans/recordings"), "{}", stderr(&output));
     fs::write(folder.join("plans/tiny.toml"), plan).expect("the plan can be written");
+    let output = pathweave(&folder, &["arena", "minrtt", "--from", "plans", "--out", "out", "--only", "tinny"]);
+    let expected = "error: --only = tinny: no plan of plans has this in its name; did you mean `tiny`? The first is recorded-tuning";
+    assert_eq!((output.status.code(), stderr(&output).trim()), (Some(2), expected));
     let output = arena();
     assert!(output.status.success() && stderr(&output).starts_with("Left out: plans that begin with recorded; "));
     assert!(read(folder.join("out/arena.txt")).starts_with("1 scheduler · 1 comparison"));

@@ -53,6 +53,10 @@ fn mistakes_are_told() {
         &["ref.jsonl", "--only", "x"],
         "error: --only = x: no scenario of ref.jsonl has this in its id; the first is small/tcp0",
     );
+    says(
+        &["ref.jsonl", "--only", "smal/tcp0"],
+        "error: --only = smal/tcp0: no scenario of ref.jsonl has this in its id; did you mean `small/tcp0`? The first is small/tcp0",
+    );
 }
 
 #[test]

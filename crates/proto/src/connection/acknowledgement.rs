@@ -10,6 +10,7 @@ use crate::sender::longest_probe_interval;
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use crate::tcp::{Changes, Ended, Told, Verdict};
 use pathweave_units::{Duration, Instant};
+use pathweave_wire::mptcp::ResetReason;
 use pathweave_wire::{Flags, Segment};
 
 /// An acknowledgement at the data level, and the state of its subflow.
@@ -82,14 +83,22 @@ impl Connection {
         if let Some(kind) = changes.loss {
             self.shared.news.record(now, Kinds::SEGMENTS, || Happening::Lost { subflow: id, kind });
             self.shared.tell(now, &Event::Lost { subflow: id, kind }, &self.subflows);
-            if kind == LossKind::Timeout {
-                self.shared.handle_subflow_timeout(&mut self.subflows.at(id));
-            }
         }
-        if changes.fin && self.is_mptcp() {
-            self.follow_subflow_fin(now, id);
-        } else if changes.fin || changes.verdict.is_acceptable() && self.is_plain() {
-            self.end_plain_stream(now, id);
+        let (shared, mut at) = (&mut self.shared, self.subflows.at(id));
+        if changes.loss == Some(LossKind::Timeout) {
+            shared.handle_subflow_timeout(&mut at);
+        }
+        if changes.ended == Some(Ended::NeverEstablished) {
+            shared.control.push_back(at.subflow.tcp.reset_segment(now));
+        }
+        if changes.fin && shared.is_mptcp() {
+            if shared.follow_subflow_fin(now, &mut at) {
+                self.refuse_subflow(now, id, ResetReason::Middlebox);
+            }
+        } else if (changes.fin || changes.verdict.is_acceptable() && shared.is_plain())
+            && shared.end_plain_stream(at.subflow)
+        {
+            self.reset_subflow(now, id, &[]);
         }
         if let Some(ended) = changes.ended {
             self.follow_end(now, id, ended);
@@ -100,10 +109,6 @@ impl Connection {
     /// Follows the end of a subflow that was not closed in order.
     #[cold]
     fn follow_end(&mut self, now: Instant, id: SubflowId, ended: Ended) {
-        if ended == Ended::NeverEstablished {
-            let reset = self.subflows.at(id).subflow.tcp.reset_segment(now);
-            self.shared.control.push_back(reset);
-        }
         if ended != Ended::Reset && self.shared.fast_detection() {
             // The path was silent for long. It counts as dark, so probing it continues.
             self.shared.joins.forget_losses();

@@ -4,8 +4,8 @@
 use super::handshake::Mode;
 use super::{Connection, DataFin, PathMeta, Role, SettingError, Shared};
 use crate::paths::subflow::Subflow;
-use crate::paths::table::SubflowTable;
-use crate::seq::SubflowId;
+use crate::paths::table::Split;
+use crate::seq::{SubflowId, SubflowSet};
 use core::net::IpAddr;
 use pathweave_units::Instant;
 use pathweave_wire::Segment;
@@ -93,21 +93,21 @@ impl Connection {
 
     /// Sends the probes that are due. If there was no answer, the subflow or the connection ends.
     pub(super) fn run_probes(&mut self, now: Instant) {
-        for id in self.subflows.ids() {
-            let Some(subflow) = self.subflows.get_mut(id) else { continue };
-            if subflow.tcp.is_closed() || subflow.next_probe(self.shared.config.keep_alive).is_none_or(|t| t > now) {
-                continue;
-            }
+        let keep_alive = self.shared.config.keep_alive;
+        let is_due = |s: &&mut Subflow| !s.tcp.is_closed() && s.next_probe(keep_alive).is_some_and(|t| t <= now);
+        let mut removed = SubflowSet::EMPTY;
+        for subflow in self.subflows.iter_mut().filter(is_due) {
             //= RFC 8684 §3.4.2: "The sending and receipt (if no keepalive response was received) of this message SHOULD trigger the
             //= sending of RSTs by both hosts on the affected subflow(s) (if possible)"
             //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
             if subflow.is_removed_for_certain() {
-                // "SHOULD trigger the sending of RSTs by both hosts on the affected subflow(s)".
-                let reason = MptcpOption::Reset { transient: false, reason: ResetReason::Unspecified };
-                self.reset_subflow(now, id, &[reason]);
+                removed = removed.with(subflow.id);
             } else {
                 subflow.send_probe(now, false);
             }
+        }
+        for id in removed.iter() {
+            self.refuse_subflow(now, id, ResetReason::Unspecified);
         }
         let timeout = self.shared.config.close_timeout;
         let silent = |s: &Subflow| s.is_silent_for(now, timeout);
@@ -127,7 +127,7 @@ impl Shared {
     //= RFC 8684 §3.4.2: "The receipt of REMOVE_ADDR SHOULD first trigger the sending of a TCP keepalive [RFC1122] on
     //= the path, and if a response is received, the path SHOULD NOT be removed"
     //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
-    pub(super) fn take_removal(&mut self, now: Instant, ids: &[AddressId], subflows: &mut SubflowTable) {
+    pub(super) fn take_removal(&mut self, now: Instant, ids: &[AddressId], at: &mut Split<'_>) {
         for id in ids {
             if !self.addresses.may_answer(now) {
                 return;
@@ -135,7 +135,8 @@ impl Shared {
             let of_id = |remote| self.addresses.remote().iter().any(|r| r.id == *id && r.address == remote);
             self.joins.forget_paths_to(of_id);
             self.addresses.take_removal(*id);
-            for subflow in subflows.established_mut().filter(|s| s.remote_id == *id && !s.is_asked_after_removal()) {
+            let uses = |s: &&mut Subflow| s.tcp.is_established() && s.remote_id == *id && !s.is_asked_after_removal();
+            for subflow in at.all_mut().filter(uses) {
                 if self.addresses.may_answer(now) {
                     subflow.send_probe(now, true);
                 }

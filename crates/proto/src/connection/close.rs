@@ -4,7 +4,7 @@ use super::handshake::Mode;
 use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds, Shared};
 use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
-use crate::paths::table::SubflowTable;
+use crate::paths::table::{Split, SubflowTable};
 use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::TcpState;
 use pathweave_units::{Duration, Instant};
@@ -163,7 +163,7 @@ impl Connection {
         // The reset takes its sequence number from the peer's acknowledgement, so the peer accepts it whatever data has
         // not reached it (RFC 5961 §3.2).
         self.shared.control.push_back(segment.resetting_answer());
-        self.shared.abort_subflows(&mut self.subflows);
+        self.shared.abort_subflows(self.subflows.iter_mut());
         self.shared.fail(now, ConnectionError::Aborted);
         self.shared.life.abandon();
     }
@@ -181,27 +181,9 @@ impl Connection {
             }
             self.shared.control.push_back(reset);
         }
-        self.shared.abort_subflows(&mut self.subflows);
+        self.shared.abort_subflows(self.subflows.iter_mut());
         self.shared.fail(now, ConnectionError::Aborted);
         self.shared.life.abandon();
-    }
-
-    /// Handles plain TCP's FIN: the stream ends where the subflow's sequence does. If bytes before it are missing
-    /// nevertheless, the stream cannot be completed, and the subflow is reset.
-    pub(super) fn end_plain_stream(&mut self, now: Instant, id: SubflowId) {
-        if self.shared.receiver.complete() {
-            return;
-        }
-        let subflow = self.subflows.at(id).subflow;
-        if !subflow.tcp.fin_arrived() {
-            return;
-        }
-        let end = DataSeq(subflow.tcp.bytes_before_fin());
-        if self.shared.receiver.next() != end || self.shared.receiver.has_end() {
-            return self.reset_subflow(now, id, &[]);
-        }
-        self.shared.receiver.end_here();
-        self.shared.report_end();
     }
 
     /// Whether this SYN may open a new connection in the place of subflow `id`. If so, a subflow in TIME-WAIT ends.
@@ -209,7 +191,7 @@ impl Connection {
     //= tests: time_wait::a_new_syn_opens_a_connection_in_its_place_and_an_old_one_does_not
     #[cold]
     pub(crate) fn gives_way(&mut self, now: Instant, id: SubflowId, syn: &Segment) -> bool {
-        let Some(subflow) = self.subflows.get_mut(id) else { return false };
+        let subflow = self.subflows.at(id).subflow;
         if !subflow.is_between(&syn.dst, &syn.src) || syn.flags.contains(Flags::ACK) {
             return false;
         }
@@ -264,26 +246,6 @@ impl Connection {
         }
     }
 
-    /// Handles the peer's FIN on subflow `id`, which ends this subflow only. We close our direction of it too, unless
-    /// it is the last subflow and some of our data is unacknowledged.
-    //= RFC 8684 §3.3.3: "a FIN in MPTCP only affects the subflow on which it is sent"
-    //= tests: close::the_end_of_one_subflow_is_not_the_end_of_the_stream
-    pub(super) fn follow_subflow_fin(&mut self, now: Instant, id: SubflowId) {
-        if self.shared.is_over() || self.shared.receiver.complete() {
-            return;
-        }
-        let at = self.subflows.at(id);
-        if at.subflow.mappings.has_waiting() {
-            // The mapping of the waiting data can no longer arrive.
-            return self.refuse_subflow(now, id, ResetReason::Middlebox);
-        }
-        let map = &self.shared.sender.map;
-        if at.others().any(Subflow::usable) || map.assigned_bytes() + map.unassigned_bytes() == 0 {
-            self.shared.retire(now, at.subflow);
-        }
-        self.shared.life.note_answer(now);
-    }
-
     /// Whether no subflow can carry anything although the stream has not ended: "the MPTCP connection is treated as
     /// closed only after a timeout" (RFC 8684 §3.3.3).
     //= RFC 8684 §3.3.3: "If all subflows have been closed with a FIN exchange but no DATA_FIN has been received and
@@ -307,7 +269,7 @@ impl Connection {
             // A peer that is alive after all learns of the end without a timeout of its own.
             self.shared.control.push_back(subflow.tcp.reset_segment(now));
         }
-        self.shared.abort_subflows(&mut self.subflows);
+        self.shared.abort_subflows(self.subflows.iter_mut());
         if over {
             self.follow_close(now);
         } else {
@@ -333,9 +295,44 @@ impl Connection {
 }
 
 impl Shared {
-    pub(super) fn abort_subflows(&mut self, subflows: &mut SubflowTable) {
+    /// Handles plain TCP's FIN: the stream ends where the subflow's sequence does. If bytes before it are missing
+    /// nevertheless, the stream cannot be completed. Returns whether the subflow must be reset for that.
+    pub(super) fn end_plain_stream(&mut self, subflow: &Subflow) -> bool {
+        if self.receiver.complete() || !subflow.tcp.fin_arrived() {
+            return false;
+        }
+        let end = DataSeq(subflow.tcp.bytes_before_fin());
+        if self.receiver.next() != end || self.receiver.has_end() {
+            return true;
+        }
+        self.receiver.end_here();
+        self.report_end();
+        false
+    }
+
+    /// Handles the peer's FIN on this subflow, which ends this subflow only. We close our direction of it too, unless it
+    /// is the last subflow and some of our data is unacknowledged. Returns whether the subflow must be reset.
+    //= RFC 8684 §3.3.3: "a FIN in MPTCP only affects the subflow on which it is sent"
+    //= tests: close::the_end_of_one_subflow_is_not_the_end_of_the_stream
+    pub(super) fn follow_subflow_fin(&mut self, now: Instant, at: &mut Split<'_>) -> bool {
+        if self.is_over() || self.receiver.complete() {
+            return false;
+        }
+        if at.subflow.mappings.has_waiting() {
+            // The mapping of the waiting data can no longer arrive.
+            return true;
+        }
+        let map = &self.sender.map;
+        if at.others().any(Subflow::usable) || map.assigned_bytes() + map.unassigned_bytes() == 0 {
+            self.retire(now, at.subflow);
+        }
+        self.life.note_answer(now);
+        false
+    }
+
+    pub(super) fn abort_subflows<'a>(&mut self, subflows: impl Iterator<Item = &'a mut Subflow>) {
         self.addresses.stop_repeating();
-        for subflow in subflows.iter_mut() {
+        for subflow in subflows {
             subflow.tcp.abort();
         }
     }
@@ -386,17 +383,17 @@ impl Shared {
     //= RFC 8684 §3.5: "Host B answers on the same subflow with a TCP RST and tears down all subflows also through
     //= sending TCP RST signals"
     //= tests: fastclose::on_an_acknowledgement_it_is_answered_by_resets, fastclose::a_wrong_key_is_ignored
-    pub(super) fn take_fast_close(&mut self, now: Instant, receiver: Key, subflows: &mut SubflowTable) {
+    pub(super) fn take_fast_close(&mut self, now: Instant, receiver: Key, at: &mut Split<'_>) {
         let Some(keys) = self.mode.keys() else { return };
         if receiver != keys.local {
             return;
         }
-        for subflow in subflows.established_mut() {
+        for subflow in at.all_mut().filter(|s| s.tcp.is_established()) {
             let mut reset = subflow.tcp.reset_segment(now);
             reset.options.mptcp.push(MptcpOption::Reset { transient: false, reason: ResetReason::Unspecified });
             self.control.push_back(reset);
         }
-        self.abort_subflows(subflows);
+        self.abort_subflows(at.all_mut());
         self.fail(now, ConnectionError::Reset);
     }
 

@@ -99,6 +99,7 @@ impl Connection {
     pub(super) fn refuse_data(&mut self, now: Instant, id: SubflowId, error: MappingError) {
         match error {
             MappingError::Reset(reason) => self.refuse_subflow(now, id, reason),
+            MappingError::NotContiguous { dsn } => self.reset_with_fail(now, id, dsn),
             //= RFC 8684 §3.7: "Failed data MUST NOT be DATA_ACKed and so will be retransmitted on other subflows"
             //= tests: checksums::a_wrong_one_with_several_subflows_resets_the_subflow_with_mp_fail_and_nothing_is_delivered
             MappingError::Checksum { dsn, ssn } => {
@@ -115,8 +116,7 @@ impl Connection {
                     //= RFC 8684 §3.7: "the affected subflow must be immediately closed with a RST that includes an
                     //= MP_FAIL option"
                     //= tests: checksums::a_wrong_one_with_several_subflows_resets_the_subflow_with_mp_fail_and_nothing_is_delivered, checksums::a_wrong_one_where_data_has_come_again_resets_the_subflow
-                    let reason = MptcpOption::Reset { transient: false, reason: ResetReason::Middlebox };
-                    return self.reset_subflow(now, id, &[MptcpOption::Fail { dsn }, reason]);
+                    return self.reset_with_fail(now, id, dsn);
                 }
                 //= RFC 8684 §3.7: "if a receiver identifies a checksum failure when there is only one path, it will
                 //= send back an MP_FAIL option on the subflow-level ACK"
@@ -128,37 +128,11 @@ impl Connection {
         }
     }
 
-    /// Handles an MP_FAIL of the peer.
-    pub(super) fn take_fail(&mut self, now: Instant, id: SubflowId) -> Result<(), MappingError> {
-        let (shared, mut at) = (&mut self.shared, self.subflows.at(id));
-        let Some(keys) = shared.mode.keys() else {
-            // It came beside an infinite mapping, which was processed first.
-            if let Some(keys) = shared.fallback.signals.keys {
-                shared.answer_fail(at.subflow, keys.wire_data_ack(shared.receiver.next().0));
-            }
-            return Ok(());
-        };
-        if at.others().any(is_living) || at.subflow.tcp.is_closed() {
-            // With several subflows a reset comes with it and is enough.
-            return Ok(());
-        }
-        let next = keys.wire_data_ack(shared.receiver.next().0);
-        // Data without mappings during Multipath TCP may have come twice, so its position is unknown.
-        let unclear = at.subflow.mappings.has_waiting() && !at.subflow.mappings.failed;
-        //= RFC 8684 §3.7: "In the rare case that the data is not contiguous (which could happen when there is only one subflow but
-        //= it is retransmitting data from a subflow that has recently been uncleanly closed), the receiver MUST close the subflow
-        //= with a RST with MP_FAIL"
-        //= tests: checksums::an_mp_fail_while_data_waits_for_its_mapping_resets_the_subflow, checksums::a_wrong_one_where_data_has_come_again_resets_the_subflow
-        if unclear || !only_first_lives(&at) || !shared.sends_in_order(at.subflow) {
-            // "In the rare case that the data is not contiguous ... MUST close the subflow with a RST with MP_FAIL"
-            // (RFC 8684 §3.7).
-            let reason = MptcpOption::Reset { transient: false, reason: ResetReason::Middlebox };
-            self.reset_subflow(now, id, &[MptcpOption::Fail { dsn: next }, reason]);
-            return Ok(());
-        }
-        shared.fall_back(now, &mut at)?;
-        shared.answer_fail(at.subflow, next);
-        Ok(())
+    /// Resets a subflow; the reset says with MP_FAIL that the data from `dsn` on is lost.
+    #[cold]
+    fn reset_with_fail(&mut self, now: Instant, id: SubflowId, dsn: u64) {
+        let reason = MptcpOption::Reset { transient: false, reason: ResetReason::Middlebox };
+        self.reset_subflow(now, id, &[MptcpOption::Fail { dsn }, reason]);
     }
 
     /// Ends a subflow whose data has waited too long for its mapping, if another subflow can carry the data: "the
@@ -166,7 +140,7 @@ impl Connection {
     /// §3.7). If a checksum was wrong, repeats MP_FAIL.
     pub(super) fn end_waiting_for_mappings(&mut self, now: Instant) {
         for id in self.subflows.ids() {
-            let Some(at) = self.subflows.split(id) else { continue };
+            let at = self.subflows.at(id);
             if at.subflow.tcp.is_closed() || at.subflow.mappings.deadline().is_none_or(|t| t > now) {
                 continue;
             }
@@ -187,6 +161,39 @@ impl Connection {
 }
 
 impl Shared {
+    /// Handles an MP_FAIL of the peer.
+    ///
+    /// # Errors
+    /// If the subflow cannot continue as plain TCP.
+    pub(super) fn take_fail(&mut self, now: Instant, at: &mut Split<'_>) -> Result<(), MappingError> {
+        let Some(keys) = self.mode.keys() else {
+            // It came beside an infinite mapping, which was processed first.
+            if let Some(keys) = self.fallback.signals.keys {
+                self.answer_fail(at.subflow, keys.wire_data_ack(self.receiver.next().0));
+            }
+            return Ok(());
+        };
+        if at.others().any(is_living) || at.subflow.tcp.is_closed() {
+            // With several subflows a reset comes with it and is enough.
+            return Ok(());
+        }
+        let next = keys.wire_data_ack(self.receiver.next().0);
+        // Data without mappings during Multipath TCP may have come twice, so its position is unknown.
+        let unclear = at.subflow.mappings.has_waiting() && !at.subflow.mappings.failed;
+        //= RFC 8684 §3.7: "In the rare case that the data is not contiguous (which could happen when there is only one subflow but
+        //= it is retransmitting data from a subflow that has recently been uncleanly closed), the receiver MUST close the subflow
+        //= with a RST with MP_FAIL"
+        //= tests: checksums::an_mp_fail_while_data_waits_for_its_mapping_resets_the_subflow, checksums::a_wrong_one_where_data_has_come_again_resets_the_subflow
+        if unclear || !only_first_lives(at) || !self.sends_in_order(at.subflow) {
+            // "In the rare case that the data is not contiguous ... MUST close the subflow with a RST with MP_FAIL"
+            // (RFC 8684 §3.7).
+            return Err(MappingError::NotContiguous { dsn: next });
+        }
+        self.fall_back(now, at)?;
+        self.answer_fail(at.subflow, next);
+        Ok(())
+    }
+
     /// Whether data without a mapping, from position `ssn` of subflow `id` on, is plain TCP's: nothing has shown yet
     /// that the peer's data is Multipath TCP's, or it is the very first data.
     //= RFC 8684 §3.1: "If this option is not present, the connection SHOULD fall back to regular TCP"

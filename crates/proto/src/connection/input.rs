@@ -25,10 +25,11 @@ impl Connection {
         no_memory: bool,
     ) -> bool {
         let acceptable = self.shared.receiver.acceptable(self.shared.is_mptcp());
-        let Some(mut at) = self.subflows.split(id).filter(|at| !at.subflow.tcp.is_closed()) else {
+        let mut at = self.subflows.at(id);
+        if at.subflow.tcp.is_closed() {
             self.shared.refuse_segment(segment);
             return false;
-        };
+        }
         let step = self.shared.take_handshake_options(now, &mut at, segment, acceptable);
         if core::mem::take(&mut self.shared.fallback.revived) {
             self.shared.tell(now, &Event::SubflowUp(id), &self.subflows);
@@ -136,8 +137,8 @@ impl Connection {
         dss: Option<&Dss>,
         changes: &mut Changes,
     ) -> Result<(), MappingError> {
-        let mut result = self.take_options(now, id, segment, dss, changes.verdict == Verdict::Current);
         let (shared, mut at) = (&mut self.shared, self.subflows.at(id));
+        let mut result = shared.take_options(now, &mut at, segment, dss, changes.verdict == Verdict::Current);
         if result.is_ok() {
             result = shared.take_arrivals(now, &mut at, changes);
         }
@@ -156,61 +157,6 @@ impl Connection {
         if self.shared.receiver.reopen() {
             self.subflows.established_mut().for_each(|s| s.tcp.ack_now());
         }
-    }
-
-    /// Takes the segment's options, except those of the handshake and the mapping of new data, which other steps take.
-    /// `current`: the segment is no repetition.
-    fn take_options(
-        &mut self,
-        now: Instant,
-        id: SubflowId,
-        segment: &Segment,
-        dss: Option<&Dss>,
-        current: bool,
-    ) -> Result<(), MappingError> {
-        let Some(keys) = self.shared.mode.keys() else {
-            let fin = segment.flags.contains(Flags::FIN);
-            return dss.map_or(Ok(()), |dss| self.shared.check_signal_of_plain(dss, fin));
-        };
-        let mut at = self.subflows.at(id);
-        match dss {
-            Some(dss) => self.shared.take_data_signal(now, &mut at, &keys, dss, segment.sequence_len() == 0)?,
-            None => self.shared.miss_data_signal(at.subflow, segment)?,
-        }
-        //= RFC 8684 §3.4.1: "As with all MPTCP signals, the receiver MUST undertake standard TCP validity checks, e.g.,
-        //= per [RFC5961], before acting upon it"
-        //= tests: blind_attacks::signals_of_a_segment_that_is_not_acceptable_do_not_count
-        //= RFC 8684 §3: "standard TCP validity checks (such as ensuring that the sequence number and acknowledgment number are
-        //= within the window) MUST be undertaken before processing any MPTCP signals"
-        //= tests: blind_attacks::signals_of_a_segment_that_is_not_acceptable_do_not_count
-        //= RFC 8684 §3.4.2: "Typical TCP validity tests on the subflow (e.g., ensuring that sequence and ACK numbers are correct)
-        //= MUST also be undertaken"
-        //= tests: blind_attacks::signals_of_a_segment_that_is_not_acceptable_do_not_count
-        if current && !segment.options.mptcp.is_empty() {
-            for option in &segment.options.mptcp {
-                self.take_signal(now, id, option)?;
-            }
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn take_signal(&mut self, now: Instant, subflow: SubflowId, option: &MptcpOption) -> Result<(), MappingError> {
-        match *option {
-            MptcpOption::AddAddress { id, address, port, hmac } => {
-                self.shared.take_address(now, id, address, port, hmac)
-            }
-            MptcpOption::RemoveAddress { ids } if self.shared.config.accept_removals => {
-                self.shared.take_removal(now, ids.as_slice(), &mut self.subflows)
-            }
-            MptcpOption::Priority { backup } if self.shared.config.accept_priorities => {
-                self.subflows.at(subflow).subflow.backup = backup;
-            }
-            MptcpOption::FastClose { receiver } => self.shared.take_fast_close(now, receiver, &mut self.subflows),
-            MptcpOption::Fail { .. } => self.take_fail(now, subflow)?,
-            _ => {}
-        }
-        Ok(())
     }
 
     /// Resets a subflow because of a violation and tells the peer the reason.
@@ -255,6 +201,56 @@ impl Shared {
             self.paths.push(subflow.tcp.path_state());
         }
         own
+    }
+
+    /// Takes the segment's options, except those of the handshake and the mapping of new data, which other steps take.
+    /// `current`: the segment is no repetition.
+    fn take_options(
+        &mut self,
+        now: Instant,
+        at: &mut Split<'_>,
+        segment: &Segment,
+        dss: Option<&Dss>,
+        current: bool,
+    ) -> Result<(), MappingError> {
+        let Some(keys) = self.mode.keys() else {
+            let fin = segment.flags.contains(Flags::FIN);
+            return dss.map_or(Ok(()), |dss| self.check_signal_of_plain(dss, fin));
+        };
+        match dss {
+            Some(dss) => self.take_data_signal(now, at, &keys, dss, segment.sequence_len() == 0)?,
+            None => self.miss_data_signal(at.subflow, segment)?,
+        }
+        //= RFC 8684 §3.4.1: "As with all MPTCP signals, the receiver MUST undertake standard TCP validity checks, e.g.,
+        //= per [RFC5961], before acting upon it"
+        //= tests: blind_attacks::signals_of_a_segment_that_is_not_acceptable_do_not_count
+        //= RFC 8684 §3: "standard TCP validity checks (such as ensuring that the sequence number and acknowledgment number are
+        //= within the window) MUST be undertaken before processing any MPTCP signals"
+        //= tests: blind_attacks::signals_of_a_segment_that_is_not_acceptable_do_not_count
+        //= RFC 8684 §3.4.2: "Typical TCP validity tests on the subflow (e.g., ensuring that sequence and ACK numbers are correct)
+        //= MUST also be undertaken"
+        //= tests: blind_attacks::signals_of_a_segment_that_is_not_acceptable_do_not_count
+        if current && !segment.options.mptcp.is_empty() {
+            for option in &segment.options.mptcp {
+                self.take_signal(now, at, option)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn take_signal(&mut self, now: Instant, at: &mut Split<'_>, option: &MptcpOption) -> Result<(), MappingError> {
+        match *option {
+            MptcpOption::AddAddress { id, address, port, hmac } => self.take_address(now, id, address, port, hmac),
+            MptcpOption::RemoveAddress { ids } if self.config.accept_removals => {
+                self.take_removal(now, ids.as_slice(), at)
+            }
+            MptcpOption::Priority { backup } if self.config.accept_priorities => at.subflow.backup = backup,
+            MptcpOption::FastClose { receiver } => self.take_fast_close(now, receiver, at),
+            MptcpOption::Fail { .. } => self.take_fail(now, at)?,
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Answers a segment that TCP has not accepted.
@@ -350,7 +346,7 @@ impl Shared {
                 Ok(new) => first += new,
                 Err(error) => {
                     result = result.and(Err(error));
-                    if let MappingError::Reset(_) = error {
+                    if !matches!(error, MappingError::Checksum { .. }) {
                         break;
                     }
                     // Nothing more of the subflow is delivered until it is plain TCP.

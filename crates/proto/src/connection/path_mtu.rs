@@ -40,9 +40,10 @@ impl Connection {
         sequence: u32,
         mtu: u32,
     ) -> PacketTooBigVerdict {
-        match self.subflows.get_mut(id).filter(|s| !s.tcp.is_closed()) {
-            Some(subflow) => subflow.tcp.handle_packet_too_big(now, sequence, mtu),
-            None => PacketTooBigVerdict::UnknownSubflow,
+        let tcp = &mut self.subflows.at(id).subflow.tcp;
+        match tcp.is_closed() {
+            true => PacketTooBigVerdict::UnknownSubflow,
+            false => tcp.handle_packet_too_big(now, sequence, mtu),
         }
     }
 }

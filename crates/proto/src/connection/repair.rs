@@ -102,9 +102,7 @@ impl Connection {
             return false;
         }
         let mut found = false;
-        for id in late.iter() {
-            found |= self.shared.sender.pass_by(now, &mut self.subflows.at(id));
-        }
+        self.subflows.for_each_of(late, |at| found |= self.shared.sender.pass_by(now, at));
         found
     }
 
@@ -160,9 +158,8 @@ impl Connection {
         if self.shared.is_mptcp() && self.shared.fast_detection() && is_only_one {
             // It takes over the data of stale subflows, which no subflow could take when their timeouts came.
             let stale = self.subflows.iter().filter(|s| s.id != id && s.health.is_stale());
-            for stale in stale.fold(SubflowSet::EMPTY, |all, s| all.with(s.id)).iter() {
-                self.shared.sender.hand_over(&mut self.subflows.at(stale));
-            }
+            let stale = stale.fold(SubflowSet::EMPTY, |all, s| all.with(s.id));
+            self.subflows.for_each_of(stale, |at| self.shared.sender.hand_over(at));
         }
         self.shared.tell(now, &Event::SubflowUp(id), &self.subflows);
     }

@@ -3,7 +3,6 @@
 use super::close::DataFin;
 use super::handshake::THIRD_ACK_INTERVAL;
 use super::{Connection, Shared};
-use crate::paths::table::Split;
 use crate::tcp::Peers;
 use pathweave_units::Instant;
 
@@ -79,8 +78,10 @@ impl Connection {
 
     fn run_timers(&mut self, now: Instant) {
         for id in self.subflows.ids() {
-            let is_due = |at: &Split<'_>| at.subflow.tcp.poll_timeout().is_some_and(|t| t <= now);
-            let Some(at) = self.subflows.split(id).filter(is_due) else { continue };
+            let at = self.subflows.at(id);
+            if at.subflow.tcp.poll_timeout().is_none_or(|t| t > now) {
+                continue;
+            }
             let mut changes = self.shared.changes.take().unwrap_or_default();
             changes.clear();
             let own = self.shared.fill_paths(&at);

@@ -1,7 +1,7 @@
 //! The subflows of one connection by name, and the joins that wait for a name.
 
 use super::subflow::Subflow;
-use crate::seq::SubflowId;
+use crate::seq::{SubflowId, SubflowSet};
 use core::net::SocketAddr;
 use pathweave_units::Duration;
 use std::collections::VecDeque;
@@ -11,20 +11,20 @@ pub(crate) const LATE_JOIN: SubflowId = SubflowId(u8::MAX);
 /// Most joins that may wait for a name.
 const LATE_JOINS: usize = 64;
 
-/// A connection's subflows. A name is an index in the table. A dead subflow keeps its entry until the name is given to
-/// another.
+/// A connection's subflows. A name is an index in the table. A dead subflow keeps its entry until another subflow takes
+/// its name, so each name given so far has a subflow.
 #[derive(Default)]
 pub(crate) struct SubflowTable {
-    places: Vec<Option<Subflow>>,
+    places: Vec<Subflow>,
     /// Joins that found no free name, oldest first.
     late_joins: VecDeque<Subflow>,
 }
 
 /// One subflow of a table, beside the others.
 pub(crate) struct Split<'a> {
-    before: &'a mut [Option<Subflow>],
+    before: &'a mut [Subflow],
     pub(crate) subflow: &'a mut Subflow,
-    after: &'a mut [Option<Subflow>],
+    after: &'a mut [Subflow],
     late_joins: &'a mut VecDeque<Subflow>,
 }
 
@@ -32,25 +32,25 @@ impl Split<'_> {
     /// The other subflows, ordered by name.
     #[inline]
     pub(crate) fn others(&self) -> impl Iterator<Item = &Subflow> {
-        self.before.iter().chain(self.after.iter()).flatten()
+        self.before.iter().chain(self.after.iter())
     }
 
     /// The other subflows, for changes.
     #[inline]
     pub(crate) fn others_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
-        self.before.iter_mut().chain(self.after.iter_mut()).flatten()
+        self.before.iter_mut().chain(self.after.iter_mut())
     }
 
     /// All subflows, ordered by name.
     #[inline]
     pub(crate) fn all(&self) -> impl Iterator<Item = &Subflow> {
-        self.before.iter().flatten().chain([&*self.subflow]).chain(self.after.iter().flatten())
+        self.before.iter().chain([&*self.subflow]).chain(self.after.iter())
     }
 
     /// All subflows, for changes.
     #[inline]
     pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
-        self.before.iter_mut().flatten().chain([&mut *self.subflow]).chain(self.after.iter_mut().flatten())
+        self.before.iter_mut().chain([&mut *self.subflow]).chain(self.after.iter_mut())
     }
 
     /// Drops the joins that wait for a name.
@@ -61,35 +61,36 @@ impl Split<'_> {
 
 impl SubflowTable {
     /// The subflow called `id`, beside the others.
-    #[inline]
-    pub(crate) fn split(&mut self, id: SubflowId) -> Option<Split<'_>> {
-        let (before, rest) = self.places.split_at_mut_checked(id.index())?;
-        let (place, after) = rest.split_first_mut()?;
-        Some(Split { before, subflow: place.as_mut()?, after, late_joins: &mut self.late_joins })
-    }
-
-    /// The subflow called `id`, beside the others, for a step that has found it before.
     ///
     /// # Panics
-    /// If there is none. Only [`SubflowTable::free_name`] takes a subflow out of the table.
+    /// If this name was never given.
     #[inline]
     pub(crate) fn at(&mut self, id: SubflowId) -> Split<'_> {
-        self.split(id).expect("a subflow stays in the table while a step handles it")
+        let (before, rest) = self.places.split_at_mut(id.index());
+        let (subflow, after) = rest.split_first_mut().expect("a name that was given keeps its entry");
+        Split { before, subflow, after, late_joins: &mut self.late_joins }
+    }
+
+    /// Calls `step` with each of these subflows beside the others.
+    pub(crate) fn for_each_of(&mut self, names: SubflowSet, mut step: impl FnMut(&mut Split<'_>)) {
+        for id in names.iter() {
+            step(&mut self.at(id));
+        }
     }
 
     /// The subflow called `id`.
     #[inline]
     pub(crate) fn get(&self, id: SubflowId) -> Option<&Subflow> {
-        self.places.get(id.index())?.as_ref()
+        self.places.get(id.index())
     }
 
     /// The subflow called `id`, for changes.
     #[inline]
     pub(crate) fn get_mut(&mut self, id: SubflowId) -> Option<&mut Subflow> {
-        self.places.get_mut(id.index())?.as_mut()
+        self.places.get_mut(id.index())
     }
 
-    /// Number of names given so far, at least the number of subflows.
+    /// Number of names given so far, which is the number of subflows, including dead ones.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.places.len()
@@ -98,16 +99,16 @@ impl SubflowTable {
     /// All subflows, ordered by name.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Subflow> {
-        self.places.iter().flatten()
+        self.places.iter()
     }
 
     /// All subflows, for changes.
     #[inline]
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Subflow> {
-        self.places.iter_mut().flatten()
+        self.places.iter_mut()
     }
 
-    /// Every name given so far, even if its subflow is gone, for loops that change the connection meanwhile.
+    /// Every name given so far, for loops that change the connection meanwhile.
     pub(crate) fn ids(&self) -> impl Iterator<Item = SubflowId> + use<> {
         (0..self.places.len() as u8).map(SubflowId)
     }
@@ -170,33 +171,22 @@ impl SubflowTable {
     }
 
     /// A name for a new subflow, if `limit` allows one. A subflow in TIME-WAIT keeps its name and does not count.
-    pub(crate) fn free_name(&mut self, limit: u8) -> Option<SubflowId> {
+    pub(crate) fn free_name(&self, limit: u8) -> Option<SubflowId> {
         if self.iter().filter(|s| !s.has_ended()).count() >= usize::from(limit) {
             return None;
         }
-        for (i, place) in self.places.iter_mut().enumerate() {
-            // A dead subflow's name is free once no byte refers to it.
-            if place.as_ref().is_some_and(|s| s.health.is_down() && s.tcp.is_closed()) {
-                *place = None;
-            }
-            if place.is_none() {
-                return Some(SubflowId(i as u8));
-            }
-        }
-        if self.places.len() == SubflowId::MAX_SUBFLOWS {
-            return None;
-        }
-        self.places.push(None);
-        Some(SubflowId(self.places.len() as u8 - 1))
+        // A dead subflow's name is free once no byte refers to it.
+        let free = self.iter().find(|s| s.health.is_down() && s.tcp.is_closed()).map(|s| s.id);
+        free.or_else(|| (self.len() < SubflowId::MAX_SUBFLOWS).then_some(SubflowId(self.len() as u8)))
     }
 
-    /// Puts a subflow into the entry of its name.
+    /// Puts a subflow into the entry of its name, in place of the dead subflow that had the name before.
     pub(crate) fn insert(&mut self, subflow: Subflow) {
         let i = subflow.id.index();
         if i == self.places.len() {
-            self.places.push(Some(subflow));
+            self.places.push(subflow);
         } else {
-            self.places[i] = Some(subflow);
+            self.places[i] = subflow;
         }
     }
 

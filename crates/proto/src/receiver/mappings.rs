@@ -34,6 +34,9 @@ const MAPPING_WAIT: Duration = Duration::from_secs(1);
 pub(crate) enum MappingError {
     /// The subflow is broken and must be reset.
     Reset(ResetReason),
+    /// The peer has found a wrong checksum, and its data on the subflow is not contiguous, so the subflow cannot become
+    /// plain TCP. `dsn` is the number on the wire of the next byte that is missing.
+    NotContiguous { dsn: u64 },
     /// The checksum of the mapping that starts at these positions is wrong. `dsn` is the number on the wire, `ssn` the
     /// position in the subflow.
     Checksum { dsn: u64, ssn: u64 },
