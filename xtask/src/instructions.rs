@@ -13,7 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PROGRAMS: &[Program] = &[
-    Program { name: "pathweave-benches", built: Built::Benchmark("instructions"), counts: [20_000, 60_000], rise: 0.02 },
+    Program {
+        name: "pathweave-benches",
+        built: Built::Benchmark("instructions"),
+        counts: [20_000, 60_000],
+        rise: 0.02,
+    },
     Program { name: "pathweave-benches", built: Built::Benchmark("hostile"), counts: [500, 1_500], rise: 0.10 },
     // COUNT is a number of simulated seconds. The instructions are those of a data segment.
     Program { name: "simulator", built: Built::Release, counts: [1, 3], rise: 0.02 },
