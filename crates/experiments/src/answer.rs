@@ -167,10 +167,10 @@ impl Counts<'_> {
         let lower: Vec<&Case> = self.cases.iter().filter(|c| c.judged == measure && c.mean_is_lower()).collect();
         let Some(case) = lower.iter().min_by(|a, b| a.part().total_cmp(&b.part())) else {
             let undecided = self.of(Outcome::Undecided) > 0;
-            return undecided.then(|| format!("No {mean} by more than {percent:.1} %."));
+            return undecided.then(|| format!("No {mean} by more than {percent:.2} %."));
         };
         Some(format!(
-            "The {mean} by more than {percent:.1} % {}, {worst} with {}: {} against {} {} ({:.0} % {sign}).",
+            "The {mean} by more than {percent:.2} % {}, {worst} with {}: {} against {} {} ({:.0} % {sign}).",
             self.at(lower.len()),
             place(sweep, case),
             short(case.own()),
@@ -186,10 +186,10 @@ impl Counts<'_> {
         let measures = [Judged::Goodput, Judged::Completion, Judged::Delay];
         let measures = measures.into_iter().filter(|m| self.cases.iter().any(|c| c.judged == *m));
         if has_seeds {
-            let words: Vec<&str> = measures.clone().map(|m| Words::of(m).loss).collect();
+            let names: Vec<&str> = measures.clone().map(|m| Words::of(m).name).collect();
             sentences.push(format!(
-                "{} counts from {percent:.1} % on, which headers take; the 95 % interval of the difference decides: {} worse, {} not worse, {} undecided.",
-                words.join(" or "),
+                "A difference in {} counts from {percent:.2} % on, which headers take; the 95 % interval of the difference decides: {} worse, {} not worse, {} undecided.",
+                names.join(" or "),
                 self.of(Outcome::Worse),
                 self.of(Outcome::NotWorse),
                 self.of(Outcome::Undecided),
@@ -222,9 +222,9 @@ impl Counts<'_> {
     }
 }
 
-/// How a loss is said.
+/// Words for a measure and its difference to plain TCP.
 struct Words {
-    loss: &'static str,
+    name: &'static str,
     mean: &'static str,
     worst: &'static str,
     sign: &'static str,
@@ -233,21 +233,16 @@ struct Words {
 impl Words {
     fn of(measure: Judged) -> Self {
         match measure {
-            Judged::Goodput => {
-                Words { loss: "Less goodput", mean: "mean goodput is lower", worst: "lowest", sign: "less" }
-            }
+            Judged::Goodput => Words { name: "goodput", mean: "mean goodput is lower", worst: "lowest", sign: "less" },
             Judged::Completion => Words {
-                loss: "A longer completion time",
+                name: "completion time",
                 mean: "mean completion time is longer",
                 worst: "longest",
                 sign: "more",
             },
-            Judged::Delay => Words {
-                loss: "A longer delay",
-                mean: "mean delay (99th percentile) is longer",
-                worst: "longest",
-                sign: "more",
-            },
+            Judged::Delay => {
+                Words { name: "delay", mean: "mean delay (99th percentile) is longer", worst: "longest", sign: "more" }
+            }
         }
     }
 }

@@ -55,7 +55,7 @@ fn one_seed_cannot_tell_and_names_the_lowest_mean() {
     assert_eq!(
         answer.text(),
         "One seed cannot tell whether several paths are worse than plain TCP on the best path.\n\
-         The mean goodput is lower by more than 1.7 % at 1 of 3 points, lowest with minrtt at buffer 100: 5.00 against 8.00 Mbit/s \
+         The mean goodput is lower by more than 1.66 % at 1 of 3 points, lowest with minrtt at buffer 100: 5.00 against 8.00 Mbit/s \
          (38 % less).\n"
     );
 }
@@ -120,9 +120,9 @@ fn streams_that_all_carry_are_judged_by_delay() {
     assert_eq!(
         answer.text(),
         "Several paths are worse than plain TCP on the best path in 2 of 4 pairs of scheduler and point.\n\
-         A longer delay counts from 1.7 % on, which headers take; the 95 % interval of the difference decides: 2 worse, 2 not worse, \
+         A difference in delay counts from 1.66 % on, which headers take; the 95 % interval of the difference decides: 2 worse, 2 not worse, \
          0 undecided.\n\
-         The mean delay (99th percentile) is longer by more than 1.7 % in 2 of 4 pairs of scheduler and point, longest with linux at \
+         The mean delay (99th percentile) is longer by more than 1.66 % in 2 of 4 pairs of scheduler and point, longest with linux at \
          buffer 100: 850 against 34.0 ms (2400 % more).\n\
          Worse: linux at 2 of 2.\n"
     );
