@@ -122,7 +122,9 @@ class Scenario:
     def __getattr__(self, key: str) -> Any:
         """A setting of the scenario itself."""
         if key.startswith("_") or key not in _native.Document.settings(""):
-            raise AttributeError(f"a scenario has no setting {key}{hint(key, dir(self))}; it has {', '.join(dir(self))}")
+            raise AttributeError(
+                f"a scenario has no setting {key}{hint(key, dir(self))}; it has {', '.join(dir(self))}"
+            )
         tree = self._document.tree()
         return tree[key] if key in tree else tomllib.loads(self.to_toml()).get(key)
 
@@ -225,7 +227,9 @@ class Element:
     def __getattr__(self, key: str) -> Any:
         """A setting as it is written; where the scenario does not say it, its default."""
         if key.startswith("_") or key not in {"name", *_native.Document.settings(self._list)}:
-            raise AttributeError(f"a {self._list} has no setting {key}{hint(key, dir(self))}; it has {', '.join(dir(self))}")
+            raise AttributeError(
+                f"a {self._list} has no setting {key}{hint(key, dir(self))}; it has {', '.join(dir(self))}"
+            )
         which, *inner = self._keys.split(".")
         table = _named(self._scenario._document.tree().get(self._list, []), which)
         for word in inner:
