@@ -1,4 +1,4 @@
-//! Checks the crate that `pathweave new-scheduler` writes: it builds without a network, its tests pass, and `compare`
+//! Checks the crate that `pathweave new-scheduler` writes. In full: it builds without a network, its tests pass, and `compare`
 //! knows the scheduler. It also compiles with a git revision instead of a checkout.
 
 use crate::results;
@@ -7,14 +7,15 @@ use crate::steps::Counts;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Has the command write the crate, and Cargo find all its dependencies. The crate's program and tests are an example of
-/// the command, which is compiled and tested with the workspace.
+/// Has the command write the crate and Cargo find all its dependencies, and compares by the crate's program. That is an
+/// example of the command, which the tests of the workspace have built; they have also run the crate's tests.
 ///
 /// # Errors
 /// If a step fails.
 pub(crate) fn check_quickly() -> Result<(), String> {
     write()?;
     capture(&mut inside(&folder(), "tree --offline"))?;
+    compare(&target().join("debug/examples/sample-rule"))?;
     from_git()
 }
 

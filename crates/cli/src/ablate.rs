@@ -96,7 +96,7 @@ fn holds(all: &[Tried], claim: &Claim) -> bool {
     all.iter().any(|t| t.claim_id == claim.id && t.holds())
 }
 
-/// What all trials of an experiment have in common.
+/// The parts that all trials of an experiment share.
 struct Trials<'a> {
     options: &'a ReproduceOptions,
     experiment: &'a Experiment,

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 /// The crate's manifest, with placeholders for its name and its dependencies.
 const MANIFEST: &str = include_str!("../templates/new-scheduler/Cargo.toml.txt");
-/// The crate's program. Here, it is the example `sample-rule`, so that its tests are run.
+/// The crate's program. Here, it is the example `sample-rule`, and its tests are among those of the command.
 const MAIN: &str = include_str!("../templates/new-scheduler/src/main.rs");
 const SCHEDULER: &str = include_str!("../templates/new-scheduler/src/scheduler.rs");
 /// The scheduler's name in the program.
@@ -41,14 +41,14 @@ pub(crate) fn write(options: &NewSchedulerOptions, registry: &Registry) -> Resul
         let text = text.replace("@PATHWEAVE@", &source.dependency("crates/cli", ""));
         let text = text.replace("@PROTO@", &source.dependency("crates/proto", ""));
         let text = text.replace("@PROTO_TESTING@", &source.dependency("crates/proto", ", features = [\"testing\"]"));
-        text.replace("@NAME@", name).replace(SAMPLE, name)
+        text.replace("@NAME@", name)
     };
     let place = |file: &str| folder.join(file);
     let writing = |file: &Path, text: &str| std::fs::write(file, text).map_err(Failure::writing(file.display()));
     std::fs::create_dir_all(place("src")).map_err(Failure::writing(folder.display()))?;
     writing(&place("Cargo.toml"), &fill(MANIFEST))?;
-    writing(&place("src/main.rs"), &fill(MAIN))?;
-    writing(&place("src/scheduler.rs"), &fill(SCHEDULER))?;
+    writing(&place("src/main.rs"), &MAIN.replace(SAMPLE, name))?;
+    writing(&place("src/scheduler.rs"), &SCHEDULER.replace(SAMPLE, name))?;
     writing(&place(".gitignore"), "/target\n")?;
     if let Source::Checkout(checkout) = &source {
         // Libraries that are built there already are not built again.

@@ -1,5 +1,9 @@
 //! `pathweave new-scheduler`. `cargo xtask new-scheduler` checks that its crate builds and runs.
 
+/// The scheduler of the crate, with its own tests.
+#[path = "../../templates/new-scheduler/src/scheduler.rs"]
+mod sample_rule;
+
 use crate::{folder, pathweave, stderr, stdout};
 use std::fs;
 
@@ -30,6 +34,21 @@ fn a_crate_is_written() {
     let manifest = fs::read_to_string(folder.join("here/Cargo.toml")).unwrap_or_default();
     assert!(!folder.join("here/.cargo").exists(), "there is no checkout to share with");
     assert!(manifest.contains("git = \"https://example.org/p.git\", rev = \"abc\", features"), "{manifest}");
+}
+
+#[test]
+fn a_name_or_an_address_may_hold_the_samples_name() {
+    let folder = folder("new-scheduler-sample");
+    let arguments = ["new-scheduler", "my-sample-rule", "--git", "https://example.org/sample-rule.git", "--rev", "abc"];
+    let output = pathweave(&folder, &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let read = |file: &str| fs::read_to_string(folder.join("my-sample-rule").join(file)).unwrap_or_default();
+    let manifest = read("Cargo.toml");
+    assert!(
+        manifest.contains("name = \"my-sample-rule\"") && manifest.contains("example.org/sample-rule.git"),
+        "{manifest}"
+    );
+    assert!(read("src/scheduler.rs").contains("name: \"my-sample-rule\""));
 }
 
 #[test]
