@@ -7,6 +7,7 @@ use crate::claim::Verdict;
 use crate::plan::{Ablation, Claim, Plan, Side, other_point};
 use crate::runs::Sweep;
 use pathweave_lab::scenario::{Document, ScenarioError};
+use pathweave_units::counted;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -83,7 +84,7 @@ impl Trial {
     }
 }
 
-/// How many pairs of changes are tried at most.
+/// Most pairs of changes that are tried.
 const PAIRS: usize = 3;
 /// A change nearly makes a claim hold if at least this part of its comparisons hold.
 const NEARLY: f64 = 0.75;
@@ -112,7 +113,7 @@ impl Tried {
         self.trials.iter().filter(|t| !t.name.is_empty())
     }
 
-    /// What the trials say, in one sentence.
+    /// The result of the trials, in one sentence.
     pub fn sentence(&self) -> String {
         let changed: Vec<&Trial> = self.changed().collect();
         if self.trials.first().is_some_and(|t| t.name.is_empty() && t.holds()) {
@@ -129,13 +130,15 @@ impl Tried {
         let best = changed.iter().max_by_key(|t| (t.hold, Reverse(t.name.as_str()))).filter(|t| t.hold > as_it_is);
         let nearest = best.map_or("none helps".into(), |t| {
             let equal = changed.iter().filter(|o| o.hold == t.hold).count() - 1;
-            let equal = if equal > 0 { format!(", and as many with {equal} others") } else { String::new() };
+            let equal =
+                if equal > 0 { format!(", and as many with {}", counted(equal, "other")) } else { String::new() };
             format!("most comparisons hold with {} ({} of {}{equal})", t.name, t.hold, t.of)
         });
-        let n = changed.len();
-        format!(
-            "None of {n} changes makes it hold: in small runs {as_it_is} of {of} comparisons hold as it is, and {nearest}."
-        )
+        let none = match changed.len() {
+            1 => "The one change that was tried does not make it hold".to_owned(),
+            n => format!("None of {n} changes makes it hold"),
+        };
+        format!("{none}: in small runs {as_it_is} of {of} comparisons hold as it is, and {nearest}.")
     }
 
     /// The trials in a sentence or two, with all that was tried.
@@ -177,6 +180,11 @@ mod tests {
         assert_eq!(
             none.sentence(),
             "None of 2 changes makes it hold: in small runs 0 of 4 comparisons hold as it is, and most comparisons hold with pr (2 of 4)."
+        );
+        let one = tried(&[fails, ("pr", Verdict::Fails, 0)]);
+        assert_eq!(
+            one.sentence(),
+            "The one change that was tried does not make it hold: in small runs 0 of 4 comparisons hold as it is, and none helps."
         );
         assert!(
             none.words().ends_with(" Some comparisons hold with: pr (2 of 4). None with: Reno."),

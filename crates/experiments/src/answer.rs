@@ -2,8 +2,8 @@
 //! page.
 //!
 //! A case is a scheduler at a point of a scenario. The value that ranks schedulers there ([`Judged`]) is compared, seed by
-//! seed, with plain TCP on the best path at that point. A loss counts if it exceeds
-//! `pathweave_report::HEADERS`, the fraction of a frame that Multipath TCP's options take. The 95 % interval of the difference decides the case: *worse* if all of the
+//! seed, with plain TCP on the best path at that point. A loss counts if it exceeds [`HEADERS`], the fraction of a frame
+//! that Multipath TCP's options take. The 95 % interval of the difference decides the case: *worse* if all of the
 //! interval is a loss that counts, *not worse* if none of it is, else *undecided*. If the scheduler or plain TCP
 //! finishes, or delivers what is offered, with more seeds, that decides. With a single seed the case is undecided. If
 //! no byte arrived with either, the case says *nothing*. Failed runs have no value and enter no case.
@@ -24,11 +24,11 @@
 //! | "Plain TCP finishes ... with more seeds" | so it does in some case that completion time or delay ranks | |
 //! | "Nothing arrived at N of M points" | no byte arrived there, with the scheduler or with plain TCP | |
 
-use crate::case::{Case, HEADERS, Outcome};
+use crate::case::{Case, Outcome};
 use crate::plan::What;
 use crate::results::Results;
 use crate::runs::Sweep;
-use pathweave_report::{Judged, short};
+use pathweave_report::{HEADERS, Judged, short};
 
 /// The colour of a banner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,7 @@
 use crate::results::Results;
 use crate::runs::Sweep;
 use core::cmp::Ordering;
-use pathweave_report::{Difference, Judged};
-
-/// Largest relative loss against plain TCP with which two paths are not called worse: a mapping and a DATA_ACK take 24
-/// bytes of the 1448 in a frame.
-pub(crate) const HEADERS: f64 = 24.0 / 1448.0;
+use pathweave_report::{Difference, HEADERS, Judged};
 
 /// How a case ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +67,7 @@ impl Case {
         self.seeds > 1
     }
 
-    /// A gain below this is a loss that counts.
+    /// A gain below this is a loss that counts: more than [`HEADERS`] of plain TCP's value.
     fn limit(&self) -> f64 {
         -HEADERS * self.tcp
     }

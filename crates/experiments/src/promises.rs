@@ -1,11 +1,11 @@
-//! What the sources' abstracts promise: a table with a row for each promise, of all experiments of a reproduction.
+//! The promises in the sources' abstracts: a table with a row for each promise, of all experiments of a reproduction.
 
 use crate::ablation::Tried;
 use crate::claim::{Found, Judged, Verdict};
-use crate::reproduction::{cell, counts};
+use crate::reproduction::{cell, counts, reasons};
 use core::fmt::Write as _;
 
-/// A tenth of the source's effect is hardly that effect.
+/// A smaller part of the source's effect is hardly that effect.
 const HARDLY: f64 = 0.1;
 
 /// The promises, in the order in which their first claims were added.
@@ -14,7 +14,7 @@ pub struct Promises {
     rows: Vec<Row>,
 }
 
-/// A promise, with what became of all claims that are about it.
+/// A promise, and the findings of all claims that are about it.
 #[derive(Clone, Debug, Default)]
 struct Row {
     paper: String,
@@ -22,18 +22,18 @@ struct Row {
     /// The source's numbers, each once.
     expected: Vec<String>,
     found: Vec<Found>,
-    /// Of each comparison: by which part the sides differ.
+    /// The relative difference between the two sides of each comparison.
     parts: Vec<f64>,
-    /// How many comparisons support the promise with an effect that is hardly the source's.
+    /// Number of comparisons that support the promise with less than [`HARDLY`] of the source's effect.
     hardly: usize,
-    /// Of each claim: its place, and where it holds.
+    /// The place of each claim in the experiments, and the region where the claim holds.
     places: Vec<(String, String)>,
-    /// Of each claim: why it does not hold everywhere.
+    /// The place of each claim that does not hold everywhere, and a reason.
     reasons: Vec<(String, String)>,
 }
 
 impl Promises {
-    /// Adds the promises that an experiment's claims are about. `tried` is what was tried for its claims.
+    /// Adds the promises that an experiment's claims are about. `tried`: the ablations that were tried for its claims.
     pub fn add(&mut self, paper: &str, id: &str, judged: &[Judged<'_>], tried: &[&Tried]) {
         for one in judged {
             let Some(promise) = &one.claim.promise else { continue };
@@ -76,10 +76,8 @@ impl Row {
         let counts = counts(one);
         let counts = if counts.is_empty() { one.verdict.word().to_owned() } else { counts };
         self.places.push((place.to_owned(), counts));
-        let ablation = tried.iter().find(|t| t.claim_id == one.claim.id).filter(|_| one.wants_ablation());
-        let finding = Some(one.claim.finding.clone()).filter(|finding| !finding.is_empty());
-        let reasons = finding.into_iter().chain(ablation.map(|tried| format!("Ablation: {}", tried.sentence())));
-        self.reasons.extend(reasons.map(|reason| (place.to_owned(), reason)));
+        let reasons = reasons(one, tried, Tried::sentence);
+        self.reasons.extend(reasons.into_iter().map(|reason| (place.to_owned(), reason)));
     }
 
     fn line(&self) -> String {
@@ -104,7 +102,7 @@ impl Row {
         )
     }
 
-    /// By which part the sides differ: the least and the most, and how often that is hardly the source's effect.
+    /// The least and the most relative difference, and how often the difference is hardly the source's effect.
     fn effects(&self) -> String {
         let percent = |x: f64| format!("{:+.1} %", x * 100.0);
         let least = self.parts.iter().copied().min_by(f64::total_cmp);

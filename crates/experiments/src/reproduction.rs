@@ -170,15 +170,12 @@ pub fn text(name: &str, plan: &Plan, judged: &[Judged<'_>]) -> String {
     out
 }
 
-/// Why a claim does not hold everywhere: what was found out, and what an ablation shows.
-fn reasons(judged: &Judged<'_>, tried: &[&Tried]) -> Vec<String> {
-    let mut reasons = Vec::new();
-    if !judged.claim.finding.is_empty() {
-        reasons.push(judged.claim.finding.clone());
-    }
+/// The reasons why a claim does not hold everywhere: the plan's finding, and the claim's ablations in the words of
+/// `words`.
+pub(crate) fn reasons(judged: &Judged<'_>, tried: &[&Tried], words: fn(&Tried) -> String) -> Vec<String> {
+    let finding = Some(judged.claim.finding.clone()).filter(|finding| !finding.is_empty());
     let ablation = tried.iter().find(|t| t.claim_id == judged.claim.id).filter(|_| judged.wants_ablation());
-    reasons.extend(ablation.map(|tried| format!("Ablation: {}", tried.words())));
-    reasons
+    finding.into_iter().chain(ablation.map(|tried| format!("Ablation: {}", words(tried)))).collect()
 }
 
 /// Text within a cell of a table.
@@ -219,7 +216,7 @@ pub fn markdown(
         measured.dedup();
         measured.retain(|m| !m.is_empty());
         let mut claim = format!("{} ({})", one.claim.says, one.claim.source);
-        for reason in reasons(one, tried) {
+        for reason in reasons(one, tried, Tried::words) {
             let _ = write!(claim, "<br>*{reason}*");
         }
         let expected = if one.claim.expected.is_empty() { "–" } else { &one.claim.expected };

@@ -59,7 +59,7 @@ fn scheduler(run: &str) -> &str {
     run.split(':').next().unwrap_or_default()
 }
 
-/// What a variant runs, with the scheduler's parameters; empty for plain TCP.
+/// The scheduler of a variant with its parameters; empty for plain TCP.
 fn text(variant: &PlanVariant) -> &str {
     match &variant.run {
         What::Scheduler(text) => text,
@@ -117,7 +117,7 @@ name = "another scheduler"
 run = "otias:pr=true"
 "#;
 
-    /// What the plan's variants run.
+    /// The schedulers of the plan's variants.
     fn runs(plan: &Plan) -> Vec<&str> {
         plan.variants.iter().map(super::text).collect()
     }

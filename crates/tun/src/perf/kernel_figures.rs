@@ -1,4 +1,4 @@
-//! What the kernel tells of the subflows of one of its connections (`sock_diag(7)`).
+//! The kernel's figures about the subflows of one of its connections (`sock_diag(7)`).
 
 use super::SubflowFigures;
 use netlink_sys::{Socket, SocketAddr as Netlink};
@@ -135,7 +135,7 @@ fn read(message: &[u8]) -> Option<Subflow> {
     })
 }
 
-/// What `now` has more than `before`, which is of an earlier time.
+/// The differences between the figures of `now` and those of `before`, an earlier time.
 pub(super) fn since(now: &[SubflowFigures], before: &[SubflowFigures]) -> Vec<SubflowFigures> {
     let of = |subflow: &SubflowFigures| {
         let ends = |s: &&SubflowFigures| (s.local, s.remote) == (subflow.local, subflow.remote);
