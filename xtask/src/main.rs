@@ -283,15 +283,16 @@ fn test(steps: &mut Steps, no_install: bool) {
     steps.step("validation against Linux", |_| validation::check());
     steps.step("experiments", |_| experiments::smoke());
     steps.step("tables of experiments", |_| reproduction::check(SECONDS_OF_TABLES));
-    steps.step("Python package", |_| python::check());
     steps.step("transients", |_| transients::check());
     steps.step("gates", |_| gates("--seeds 10"));
     steps.step("faults", |_| faults(&["--runs", "10000"]));
+    // Real packets need both processors in time, so nothing runs beside them.
+    steps.step("interop", |counts| interop::check(true, counts));
     steps.step("pages of schedulers", |_| schedulers::check());
     steps.step("new scheduler", |_| new_scheduler::check_quickly());
     steps.step("programs to count", |_| run::benchmark("instructions").map(drop));
     steps.side_by_side([
-        &[("interop", |counts| interop::check(true, counts))],
+        &[("Python package", |_| python::check())],
         &[
             ("report page", report_page),
             ("captures", |_| captures::check()),
