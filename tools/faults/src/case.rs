@@ -13,7 +13,7 @@ use pathweave_proto::config::{
 };
 use pathweave_proto::congestion::ChosenController;
 use pathweave_proto::host::Host;
-use pathweave_proto::scheduler::{ChosenScheduler, test_schedulers};
+use pathweave_proto::scheduler::ChosenScheduler;
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 
@@ -40,7 +40,10 @@ pub struct Case {
 
 /// All schedulers: the registry's, and the test schedulers that keep or break the rules.
 pub(crate) fn registry() -> Registry {
-    test_schedulers::GOOD.iter().chain(test_schedulers::BAD).fold(Registry::builtin(), |r, e| r.with_scheduler(*e))
+    pathweave_test_schedulers::GOOD
+        .iter()
+        .chain(pathweave_test_schedulers::BAD)
+        .fold(Registry::builtin(), |r, e| r.with_scheduler(*e))
 }
 
 fn config(d: &mut Draw, registry: &Registry) -> ConnectionConfig {

@@ -15,7 +15,6 @@ use pathweave_lab::scenario::{Document, NoFiles, Scenario, Variant};
 use pathweave_lab::sim::{Measured, Simulation, path_of};
 use pathweave_netsim::Fate;
 use pathweave_proto::SubflowId;
-use pathweave_proto::scheduler::test_schedulers;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
 use proptest::prelude::*;
@@ -28,7 +27,10 @@ use std::rc::Rc;
 
 /// All schedulers: the registry's, and the test schedulers that keep or break the rules.
 fn registry() -> Registry {
-    test_schedulers::GOOD.iter().chain(test_schedulers::BAD).fold(Registry::builtin(), |r, e| r.with_scheduler(*e))
+    pathweave_test_schedulers::GOOD
+        .iter()
+        .chain(pathweave_test_schedulers::BAD)
+        .fold(Registry::builtin(), |r, e| r.with_scheduler(*e))
 }
 
 #[derive(Clone, Debug)]

@@ -9,8 +9,6 @@ mod factory;
 #[cfg(any(test, feature = "testing"))]
 pub mod properties;
 #[cfg(any(test, feature = "testing"))]
-pub mod test_schedulers;
-#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod view;
 

@@ -429,20 +429,3 @@ pub fn holds(factory: &dyn SchedulerFactory) {
         panic!("{}: 32 subflows: {error}", factory.name());
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scheduler::test_schedulers;
-
-    #[test]
-    fn those_that_keep_the_rules_deliver() {
-        test_schedulers::GOOD.iter().for_each(|factory| holds(factory));
-    }
-
-    #[test]
-    #[should_panic(expected = "waits with nothing in flight")]
-    fn a_scheduler_that_never_gives_is_found() {
-        holds(test_schedulers::BAD.iter().find(|e| e.name.contains("never")).expect("it is one of the bad ones"));
-    }
-}

@@ -1,11 +1,11 @@
 //! One small scheduler for each kind of decision, and some that break the rules, for tests of connections.
 //!
 //! The schedulers are not meant to be good. Each sends one segment per decision, so that every kind of range occurs
-//! often. The module needs the feature `testing`.
+//! often. They are a crate of their own, so that a program built with them shares all other crates with the command.
 
-use super::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
-use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
+use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
+use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
 
 macro_rules! entry {
@@ -250,8 +250,20 @@ impl Scheduler for FullWindow {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Bench, sub};
     use super::*;
+    use pathweave_proto::scheduler::properties::holds;
+    use pathweave_proto::scheduler::testing::{Bench, sub};
+
+    #[test]
+    fn those_that_keep_the_rules_deliver() {
+        GOOD.iter().for_each(|factory| holds(factory));
+    }
+
+    #[test]
+    #[should_panic(expected = "waits with nothing in flight")]
+    fn a_scheduler_that_never_gives_is_found() {
+        holds(BAD.iter().find(|e| e.name.contains("never")).expect("it is one of the bad ones"));
+    }
 
     #[test]
     fn ahead_leaves_a_gap_and_fills_it() {
