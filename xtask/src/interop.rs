@@ -18,7 +18,7 @@ mod rows;
 mod trial;
 
 use crate::emulation;
-use crate::run::{in_parallel_on, program, run, target, works};
+use crate::run::{cargo, in_parallel_on, program, run, target, works};
 use crate::steps::{Counts, now};
 use crate::{results, setup};
 use kernel::Kernel;
@@ -45,7 +45,8 @@ const LIMIT: u32 = 3600;
 /// Longest time that a server may take to end after its client.
 const SERVER_END: Duration = Duration::from_secs(30);
 
-/// Runs the rows in a new namespace. If that is not possible, says so and does nothing.
+/// Runs the rows in a new namespace. If that is not possible, says so and does nothing. The command must have been
+/// built.
 ///
 /// # Errors
 /// Each check that failed.
@@ -55,7 +56,8 @@ pub(crate) fn check(quick: bool, counts: &mut Counts) -> Result<(), String> {
         return Ok(());
     }
     setup::install(&setup::INTEROP)?;
-    results::build()?;
+    // As the tests are built, so that the proxy is there after them.
+    run(&mut cargo("build --workspace --all-features --example proxy"))?;
     in_namespace(if quick { &["--quick"] } else { &[] })?;
     counts.passed += 1;
     emulation::check()?;

@@ -125,7 +125,7 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
             steps.step("interop", |_| interop::deadline(&sender));
         }
         Chore::Interop { quick, deadline: None } => {
-            steps.step("interop", |counts| interop::check(quick, counts));
+            steps.step("interop", |counts| results::build().and_then(|()| interop::check(quick, counts)));
         }
         Chore::InteropInside { arguments } => {
             steps.step("rows", |_| interop::inside(&borrowed(&arguments)));
@@ -286,11 +286,13 @@ fn test(steps: &mut Steps, no_install: bool) {
     steps.step("transients", |_| transients::check());
     steps.step("gates", |_| gates("--seeds 10"));
     steps.step("faults", |_| faults(&["--runs", "10000"]));
-    // Real packets need both processors in time, so nothing runs beside them.
-    steps.step("interop", |counts| interop::check(true, counts));
+    // Real packets need the processors in time, so what runs beside them takes only time that they leave.
+    steps.side_by_side([
+        &[("interop", |counts| interop::check(true, counts))],
+        &[("programs to count", |_| run::benchmarks_in_idle_time())],
+    ]);
     steps.step("pages of schedulers", |_| schedulers::check());
     steps.step("new scheduler", |_| new_scheduler::check_quickly());
-    steps.step("programs to count", |_| run::benchmark("instructions").map(drop));
     steps.side_by_side([
         &[("Python package", |_| python::check())],
         &[

@@ -89,7 +89,7 @@ impl Kind {
 
 impl OverLinks for Program {
     fn trial(&self, name: String) -> Trial {
-        let proxy = target().join("release/examples/proxy");
+        let proxy = target().join("debug/examples/proxy");
         let (server, mut connections) = self.kind.server();
         connections += u32::from(self.command.contains("--bidir"));
         let paths = engine_paths(false, &[true, true]).join(" ");
