@@ -53,7 +53,7 @@ class ScenarioError(InputError):
         value: str = "",
         allowed: str = "",
     ) -> None:
-        """With all that is known of the place."""
+        """Takes the text and what is known of the mistake's place."""
         super().__init__(text)
         self.problem = problem
         self.file = file
@@ -65,7 +65,7 @@ class ScenarioError(InputError):
 
 
 class OutputError(PathweaveError, OSError):
-    """Something could not be written."""
+    """A file could not be written."""
 
 
 class SchedulerError(PathweaveError, RuntimeError):
@@ -87,6 +87,6 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, text: str, results: Results | Sweep) -> None:
-        """With what is finished."""
+        """Takes the runs that were finished."""
         super().__init__(text)
         self.results = results

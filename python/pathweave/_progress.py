@@ -30,12 +30,12 @@ class Bar:
             self._bar = self._make(total=runs, unit=" runs", desc=self._what, leave=False)
 
     def __call__(self, finished: int, /) -> None:
-        """So many more are finished."""
+        """Counts `finished` more runs."""
         if self._bar is not None and finished:
             self._bar.update(finished)
 
     def close(self) -> None:
-        """Shows the last state, which a quick sweep reaches before the bar's next update is due, and takes the bar away."""
+        """Shows the last state and removes the bar. A quick sweep ends before the bar's next update is due."""
         if self._bar is not None:
             self._bar.refresh()
             self._bar.close()
@@ -43,7 +43,7 @@ class Bar:
 
 @contextmanager
 def bar(wanted: bool | None, what: str) -> Iterator[Bar]:
-    """A bar; by default shown on a terminal where tqdm is installed, and in a notebook where ipywidgets is too."""
+    """A bar. By default it is shown on a terminal if tqdm is installed, and in a notebook if ipywidgets is installed too."""
     make: Any = None
     notebook = "ipykernel" in sys.modules
     # Without its widgets a notebook would get a line for each step.

@@ -28,8 +28,8 @@ class Task:
     Attributes:
         folder: The sweep's folder, which all workers see.
         runs: Their numbers.
-        plan_hash: Of the plan that the driver read.
-        program: Of the program that the driver has.
+        plan_hash: Hash of the plan that the driver read.
+        program: Version and hash of the driver's program.
         own: The schedulers in Python.
         jobs: Number of runs at once.
     """
@@ -46,7 +46,7 @@ def parquet() -> Any:
     """The module that writes tables.
 
     Raises:
-        InputError: If it is not installed.
+        InputError: If pyarrow is not installed.
     """
     try:
         import pyarrow.parquet
@@ -62,7 +62,10 @@ def program() -> str:
 
 
 def code(description: Description) -> str:
-    """A hash of a scheduler's source: of its class, of what it inherits, and of the functions, classes and values that those name."""
+    """A hash of a scheduler's source.
+
+    It covers the scheduler's class, the classes that this inherits from, and the functions, classes and values that these name.
+    """
     texts = [description.name, repr(description.parameters), str(description.queues), str(description.duplicates)]
     found: dict[int, object] = {}
     _collect(description.factory, found)
@@ -71,7 +74,7 @@ def code(description: Description) -> str:
 
 
 def _collect(thing: object, found: dict[int, object]) -> None:
-    """What a class or function is made of, in the order in which it names it; installed packages are left out."""
+    """The sources of a class or function and of all that it names, in the order of the names; installed packages are left out."""
     if id(thing) in found or _is_installed(thing):
         return
     found[id(thing)] = thing
@@ -87,7 +90,7 @@ def _collect(thing: object, found: dict[int, object]) -> None:
 
 
 def _collect_named(function: types.FunctionType, found: dict[int, object]) -> None:
-    """What a function refers to by global names and by those of the functions around it."""
+    """The objects that a function names: globals, and variables of the functions around it."""
     compiled = [function.__code__]
     for one in compiled:
         compiled += [inner for inner in one.co_consts if isinstance(inner, types.CodeType)]
@@ -110,7 +113,7 @@ def _collect_named(function: types.FunctionType, found: dict[int, object]) -> No
 
 
 def _written(value: object) -> str | None:
-    """A value that every process writes alike; nothing for others."""
+    """The text of a value, if every process writes that value alike; otherwise nothing."""
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return repr(value)
     if isinstance(value, tuple | list):
@@ -123,7 +126,7 @@ def _written(value: object) -> str | None:
 
 
 def _is_installed(thing: object) -> bool:
-    """Whether it is Python's own or of an installed package, whose versions are not this sweep's business."""
+    """Whether an object is from Python itself or from an installed package. A sweep does not compare their versions."""
     module = sys.modules.get(getattr(thing, "__module__", None) or "")
     file = getattr(module, "__file__", None)
     if file is None:
@@ -184,13 +187,13 @@ def work(task: Task) -> int:
 
 
 def part_of(folder: Path, runs: Sequence[int]) -> Path:
-    """The file of these runs: the same for whoever makes them."""
+    """The file of these runs, which has the same name whichever worker makes them."""
     numbers = hashlib.sha256(",".join(map(str, runs)).encode()).hexdigest()[:12]
     return folder / "parts" / f"part-{runs[0]:09d}-{len(runs)}-{numbers}.parquet"
 
 
 def write_part(folder: Path, table: _native.Table) -> None:
-    """Writes rows as a part, which is there as a whole or not at all."""
+    """Writes rows as a part: the whole file or none."""
     import pyarrow
 
     if not len(table):
@@ -200,7 +203,7 @@ def write_part(folder: Path, table: _native.Table) -> None:
 
 
 def put(rows: pyarrow.Table, path: Path) -> None:
-    """Writes a file in one step."""
+    """Writes a file in one step: under another name, then renamed."""
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
     parquet().write_table(rows, new, compression="zstd")
     os.replace(new, path)

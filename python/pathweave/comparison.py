@@ -39,7 +39,7 @@ def compare(
     Args:
         scenario: One or several scenarios, names of built-in ones, or files.
         schedulers: Names, with parameters after colons (``"blest:delta=0.02"``), classes, or a dictionary of names and classes; a
-            text is as after the command's ``--schedulers``. Without it, those that the command takes and all that are registered.
+            text is as after the command's ``--schedulers``. The default is the command's schedulers and all that are registered.
         seeds: The number of seeds (1, 2, ...), or the seeds themselves.
         against: The row that all others are compared with: a scheduler or ``tcp-path0``, ... (default: plain TCP on
             its best path).
@@ -150,7 +150,7 @@ def algorithms(what: Literal["schedulers", "controllers"] = "schedulers") -> lis
 
 
 def seed_list(seeds: int | Iterable[int]) -> list[int]:
-    """1, 2, ... or those given."""
+    """The seeds 1, 2, ... up to a number, or the seeds that are given."""
     if isinstance(seeds, bool) or (isinstance(seeds, int) and seeds < 1):
         raise InputError(f"seeds = {seeds}: allowed: a whole number from 1, or the seeds themselves")
     found = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
@@ -162,7 +162,7 @@ def seed_list(seeds: int | Iterable[int]) -> list[int]:
 
 
 def checked_jobs(jobs: int | None) -> int | None:
-    """A number of threads."""
+    """The number of threads; raises `InputError` if it is not a number of at least 1."""
     if jobs is not None and jobs < 1:
         raise InputError(f"jobs = {jobs}: allowed: a whole number from 1")
     return jobs
@@ -175,7 +175,7 @@ def _list(scenario: AnyScenario | Iterable[AnyScenario]) -> list[AnyScenario]:
 
 
 def opened(scenario: AnyScenario) -> Scenario:
-    """A scenario of one's own, which the caller's changes do not reach."""
+    """A copy of a scenario, which later changes by the caller do not reach."""
     if isinstance(scenario, Scenario):
         return scenario.copy()
     if isinstance(scenario, Path):
@@ -196,7 +196,7 @@ def document_of(
 
 
 def _place(key: str) -> str:
-    """Where a setting belongs that is named by its last word."""
+    """The full key of a setting that is named by its last word."""
     for kind, prefix in (("", ""), ("connection", "connection."), ("path", "path.")):
         if key in _native.Document.settings(kind):
             return f"{prefix}{key}"

@@ -21,7 +21,7 @@ class Explanation:
     """The decisions of one run between two times."""
 
     def __init__(self, native: _native.Explanation) -> None:
-        """Made by `explain`."""
+        """Objects are made by `explain`."""
         self._native = native
 
     @property
@@ -42,7 +42,7 @@ class Explanation:
         return Path(path)
 
     def __str__(self) -> str:
-        """As the command prints it."""
+        """The text that the command prints."""
         return self._native.text()
 
 
@@ -80,7 +80,7 @@ def explain(
 
 @dataclass(frozen=True)
 class Validation:
-    """The engine beside measurements of Linux.
+    """The engine compared with measurements of Linux.
 
     Attributes:
         rows: For each scenario ``id``, ``linux_median``, ``ours_median`` (completion in s of sized runs, else goodput in Mbit/s),
@@ -103,7 +103,7 @@ def validate(file: str | Path, *, only: str | None = None, jobs: int | None = No
 
     Args:
         file: The measurements, such as ``validation/linux-6.12.jsonl`` of the repository.
-        only: Only scenarios with this text in their id.
+        only: Text that the ids of the scenarios must contain.
         jobs: Number of runs at once.
 
     Raises:

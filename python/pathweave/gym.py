@@ -98,7 +98,7 @@ def observe(view: View, subflows: int, highest: Observation | None = None) -> Ob
 
 
 def _answer(view: View, action: int, subflows: int) -> Assign | Wait:
-    """What an action is as a scheduler's answer."""
+    """Converts an action into a scheduler's answer."""
     if action < subflows:
         for s in view.subflows:
             if s.id == action and s.has_space:
@@ -137,11 +137,11 @@ def scheduler_of(policy: Policy, subflows: int, summary: str = "A policy") -> ty
 
 
 class _StoppedError(Exception):
-    """Nobody wants the rest of the run."""
+    """Raised in the run to end it: the environment was reset or closed."""
 
 
 class _Episode:
-    """A run on a thread of its own, which stands still whenever a decision is wanted."""
+    """A run on a thread of its own. The thread waits at each decision until the environment is stepped."""
 
     def __init__(self, single: _native.Single, seed: int) -> None:
         self.views: queue.SimpleQueue[View | str | BaseException] = queue.SimpleQueue()
@@ -155,12 +155,12 @@ class _Episode:
             self.views.put(error)
 
     def begin(self) -> View | str:
-        """Up to the first decision."""
+        """Starts the run and waits for its first decision."""
         self._thread.start()
         return self._next()
 
     def go_on(self, answer: Assign | Wait) -> View | str:
-        """To the next decision, or to the run's result."""
+        """Answers the present decision, and waits for the next one or for the run's result."""
         self.answers.put(answer)
         return self._next()
 
@@ -171,7 +171,7 @@ class _Episode:
         return found
 
     def ask(self, view: View) -> Assign | Wait:
-        """Called in the run."""
+        """Asks for a decision. The run's thread calls this."""
         self.views.put(view)
         answer = self.answers.get()
         if answer is None:
@@ -179,7 +179,7 @@ class _Episode:
         return answer
 
     def stop(self) -> None:
-        """Ends the run where it is."""
+        """Ends the run at the present decision."""
         if self._thread.is_alive():
             self.answers.put(None)
             self._thread.join()
@@ -187,7 +187,7 @@ class _Episode:
 
 @dataclass
 class _Desk:
-    """Where the run's scheduler finds the episode that it belongs to."""
+    """Holds the current episode, so that the run's scheduler finds it."""
 
     episode: _Episode | None = None
 
@@ -198,7 +198,7 @@ class _Desk:
 
 
 class _Agent:
-    """The scheduler of the run: it asks whoever steps the environment."""
+    """The scheduler of the run. It passes each decision to the program that steps the environment."""
 
     def __init__(self, desk: _Desk, subflows: int) -> None:
         self._desk, self._subflows = desk, subflows

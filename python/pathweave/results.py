@@ -136,7 +136,7 @@ class Results:
         """A row for each scheduler of each scenario, the best first: means with 95 % intervals, and the paired difference.
 
         ``judged_by`` is the column that ranks: ``goodput_mbps``; ``completion_s`` of transfers that have a size; ``delay_p99_ms`` of
-        messages and pages, where some run delivers what is offered. ``difference`` is that column minus the one of ``reference``, seed
+        messages and pages, if some run delivers what is offered. ``difference`` is that column minus the one of ``reference``, seed
         by seed; ``difference_low`` and ``difference_high`` are its 95 % interval. Runs that failed are counted in ``failed``, and are
         in no mean. Schedulers without a measurement have no row; `verdict` names them.
         """
@@ -158,7 +158,7 @@ class Results:
 
     @property
     def verdict(self) -> str:
-        """The answer in sentences; with several scenarios, a paragraph for each. What is missing comes first: runs, and who failed."""
+        """The answer in sentences; with several scenarios, a paragraph for each. Missing runs and failed schedulers come first."""
         answers = [(name, answer) for name, answer in self._native.verdicts() if answer]
         if len(answers) == 1:
             return answers[0][1]
@@ -238,7 +238,7 @@ class Results:
         return self.table()
 
     def __repr__(self) -> str:
-        """How many runs of what."""
+        """The number of runs, and the scenarios."""
         stopped = "" if self.complete else f" (of {self._native.planned})"
         return f"<Results of {_native.counted(len(self), 'run')}{stopped}: {', '.join(self.scenarios)}>"
 

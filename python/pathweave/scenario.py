@@ -54,7 +54,7 @@ class Scenario:
 
     @classmethod
     def from_toml(cls, text: str, *, name: str = "scenario.toml", folder: str | Path | None = None) -> Scenario:
-        """Reads the text of a scenario file. Errors call the file `name`. Traces that it names are looked for in
+        """Reads the text of a scenario file. Errors call the file `name`. Traces that the text names are looked for in
         `folder`."""
         return cls(_native.Document.parse(name, text, Path(folder) if folder is not None else None))
 
@@ -77,7 +77,7 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """The scenario's name; results go by it."""
+        """The scenario's name, which results carry."""
         return self._document.name()
 
     @property
@@ -142,11 +142,11 @@ class Scenario:
         return f"<Scenario {self.name}{changes}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """For other processes: its text and what was set."""
+        """The scenario's text and overrides, for another process."""
         return {"toml": self.to_toml(), "name": self.name, "folder": self._document.folder()}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """From another process."""
+        """Restores a scenario that comes from another process."""
         document = _native.Document.parse(f"{state['name']}.toml", state["toml"], state["folder"])
         object.__setattr__(self, "_document", document)
 
@@ -158,7 +158,7 @@ class Elements:
     _list: str
 
     def __init__(self, scenario: Scenario, kind: str) -> None:
-        """Of one kind."""
+        """Takes the kind of the elements, such as ``path``."""
         object.__setattr__(self, "_scenario", scenario)
         object.__setattr__(self, "_list", kind)
 
@@ -173,7 +173,7 @@ class Elements:
         return [table["name"] for table in found]
 
     def __getitem__(self, which: str | int) -> Element:
-        """One of them."""
+        """The element with this name or number."""
         if (isinstance(which, int) and not 0 <= which < len(self)) or (
             isinstance(which, str) and which not in self.names
         ):
@@ -181,15 +181,15 @@ class Elements:
         return Element(self._scenario, self._list, str(which))
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of elements."""
         return len(self.names)
 
     def __iter__(self) -> Iterator[Element]:
-        """One after the other."""
+        """The elements in the scenario's order."""
         return (Element(self._scenario, self._list, name) for name in self.names)
 
     def __setattr__(self, key: str, value: Setting) -> None:
-        """Sets a setting of each."""
+        """Sets a setting of every element."""
         self._scenario._document.set(f"{self._list}.{key}", written(value))
 
     def __dir__(self) -> list[str]:
@@ -197,7 +197,7 @@ class Elements:
         return sorted({"names", *_native.Document.settings(self._list)})
 
     def __repr__(self) -> str:
-        """Their names."""
+        """The names of the elements."""
         return f"<{self._list}s {', '.join(self.names)}>"
 
 
@@ -209,7 +209,7 @@ class Element:
     _keys: str
 
     def __init__(self, scenario: Scenario, kind: str, keys: str) -> None:
-        """At this place."""
+        """Takes the element's place in the scenario."""
         object.__setattr__(self, "_scenario", scenario)
         object.__setattr__(self, "_list", kind)
         object.__setattr__(self, "_keys", keys)
@@ -225,7 +225,7 @@ class Element:
         return Element(self._scenario, self._list, f"{self._keys}.down")
 
     def __getattr__(self, key: str) -> Any:
-        """A setting as it is written; where the scenario does not say it, its default."""
+        """A setting as it is written; its default if the scenario does not have it."""
         if key.startswith("_") or key not in {"name", *_native.Document.settings(self._list)}:
             raise AttributeError(
                 f"a {self._list} has no setting {key}{hint(key, dir(self))}; it has {', '.join(dir(self))}"
@@ -239,7 +239,7 @@ class Element:
         return table[key] if key in table else self._default(which, inner, key)
 
     def _default(self, which: str, inner: list[str], key: str) -> Any:
-        """From the scenario with everything written out."""
+        """The default of a setting, from the scenario with every setting written out."""
         everything = tomllib.loads(self._scenario.to_toml())
         table = _named(everything.get(self._list, []), which)
         if key not in table and self._list == "path":
@@ -256,7 +256,7 @@ class Element:
         return sorted({"name", "up", "down", *_native.Document.settings(self._list)})
 
     def __repr__(self) -> str:
-        """Its place."""
+        """The element's place in the scenario."""
         return f"<{self._list} {self._keys}>"
 
 

@@ -144,7 +144,7 @@ def register(cls: Callable[..., Any], name: str) -> None:
 
 
 def unregister(name: str) -> None:
-    """Forgets a registered scheduler."""
+    """Removes a registered scheduler."""
     _registered.pop(name, None)
 
 
@@ -159,7 +159,7 @@ def descriptions() -> list[Description]:
 
 
 def describe(cls: Callable[..., Any], name: str) -> Description:
-    """What the native module needs to know of a class."""
+    """Describes a class for the native module."""
     if not name or not all(c.isascii() and (c.isalnum() or c in "-_") for c in name):
         raise InputError(f"scheduler {name!r}: allowed: letters, digits, - and _")
     if (
@@ -199,7 +199,7 @@ def _parameter(scheduler: str, one: Any) -> _NativeParameter:
 
 
 def entries(wanted: str | Iterable[str | type] | Mapping[str, type] | None) -> tuple[str | None, list[Description]]:
-    """Scheduler entries as the command has them, and the descriptions of those in Python."""
+    """Scheduler entries in the command's form, and the descriptions of those written in Python."""
     own = dict(_registered)
     if wanted is None or isinstance(wanted, str):
         return wanted, list(own.values())
@@ -223,6 +223,6 @@ def entries(wanted: str | Iterable[str | type] | Mapping[str, type] | None) -> t
 
 
 def _name_of(cls: type) -> str:
-    """``ShortestRtt`` is ``shortest-rtt``."""
+    """The name made from a class's name: ``ShortestRtt`` becomes ``shortest-rtt``."""
     name = getattr(cls, "__name__", type(cls).__name__)
     return "".join(f"-{c.lower()}" if c.isupper() and i > 0 else c.lower() for i, c in enumerate(name))

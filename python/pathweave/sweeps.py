@@ -26,25 +26,25 @@ TASK_RUNS = 200
 
 
 class WorkerLostError(PathweaveError, RuntimeError):
-    """A worker died. The finished runs are in the folder; the same call continues with the others."""
+    """A worker died. The finished runs are in the folder, and the same call continues with the other runs."""
 
 
 class Sweep:
     """The runs of a plan, in a folder.
 
     Attributes:
-        folder: The folder. ``parts/`` has what workers wrote; ``runs.parquet`` has all runs in their order, when all are there.
+        folder: The folder. ``parts/`` has what workers wrote; ``runs.parquet`` has all runs in their order, once all of them are finished.
         made: Number of runs that this call made.
     """
 
     def __init__(self, plan: _native.Plan, folder: Path, made: int) -> None:
-        """Made by `sweep`."""
+        """Objects are made by `sweep`."""
         self._plan = plan
         self.folder = folder
         self.made = made
 
     def __len__(self) -> int:
-        """How many runs the plan has."""
+        """The number of runs in the plan."""
         return len(self._plan)
 
     @property
@@ -54,7 +54,7 @@ class Sweep:
 
     @property
     def complete(self) -> bool:
-        """Whether all are finished."""
+        """Whether all runs are finished."""
         return (self.folder / "runs.parquet").exists()
 
     @property
@@ -100,7 +100,7 @@ class Sweep:
         return Path(path)
 
     def _records(self) -> str:
-        """As lines of JSON, which the engine's side reads."""
+        """The finished runs as lines of JSON, which the native module reads."""
         lines = []
         fixed = {"run", "scenario", "variant", "seed", "status", "digest"}
         for row in self.to_arrow().to_pylist():
@@ -114,7 +114,7 @@ class Sweep:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        """The plan and how far it is."""
+        """The plan's name, and how many of its runs are finished."""
         return f"<Sweep {self._plan.name}: {self.done} of {_native.counted(len(self), 'run')} in {self.folder}>"
 
 
@@ -213,7 +213,7 @@ def _is_used(plan: _native.Plan, one: _schedulers.Description) -> bool:
 
 
 def _begin(folder: Path, plan: _native.Plan, own: Iterable[_schedulers.Description], resume: bool) -> None:
-    """Writes what the folder is of, or compares with what is there."""
+    """Writes the hashes of plan, program and schedulers into a new folder, or compares them with those that are there."""
     header = {
         "sweep_format": FORMAT,
         "plan": plan.name,
@@ -248,7 +248,7 @@ def _write(path: Path, text: str) -> None:
 
 @contextmanager
 def _alone(folder: Path, shard: tuple[int, int]) -> Iterator[None]:
-    """Only one driver works on a shard of a folder, so that nothing is run twice."""
+    """A lock, so that only one driver works on a shard of a folder and no run is made twice."""
     try:
         import fcntl
     except ImportError:
@@ -264,7 +264,7 @@ def _alone(folder: Path, shard: tuple[int, int]) -> Iterator[None]:
 
 
 def _here(plan: _native.Plan, folder: Path, tasks: list[Task], jobs: int | None, shown: Bar) -> int:
-    """All cores of this process. What is finished when Ctrl-C comes is kept."""
+    """Makes the runs on all cores of this process. Runs that are finished when Ctrl-C is pressed are kept."""
     made = 0
     for task in tasks:
         table, interrupted = plan.run(list(task.runs), jobs, _Steps(shown))
@@ -276,7 +276,7 @@ def _here(plan: _native.Plan, folder: Path, tasks: list[Task], jobs: int | None,
 
 
 class _Steps:
-    """Lets several calls move one bar, whose total is that of all."""
+    """Lets several calls move one bar, whose total is the sum of theirs."""
 
     def __init__(self, shown: Bar) -> None:
         self._shown = shown
@@ -287,7 +287,7 @@ class _Steps:
 
 
 def _on_executor(executor: concurrent.futures.Executor, tasks: list[Task], in_flight: int | None, shown: Bar) -> int:
-    """The workers of an executor, which gets no more tasks than it can soon begin."""
+    """Makes the runs on the workers of an executor. The executor gets no more tasks at a time than it can soon begin."""
     most = in_flight or 2 * int(getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
     waiting: set[concurrent.futures.Future[int]] = set()
     left = iter(tasks)
@@ -312,7 +312,7 @@ def _on_executor(executor: concurrent.futures.Executor, tasks: list[Task], in_fl
 
 
 def _on_ray(tasks: list[Task], in_flight: int | None, shown: Bar) -> int:
-    """A Ray cluster. It begins the tasks of a worker or a node that died again elsewhere."""
+    """Makes the runs on a Ray cluster. If a worker or a node dies, Ray starts its tasks again elsewhere."""
     try:
         import ray
     except ImportError:
@@ -354,7 +354,7 @@ UNITED_ROWS = 50_000
 
 
 def _unite(folder: Path, runs: int) -> None:
-    """All runs in their order, each once. What it is cut into does not show."""
+    """Writes all runs in their order, each once. The result does not depend on the size of tasks or parts."""
     import pyarrow
 
     path = folder / "runs.parquet"
@@ -410,7 +410,7 @@ def _rows(parts: Iterable[tuple[int, int, Path]], first: int, end: int, schema: 
 
 
 def _without_dictionaries(schema: pyarrow.Schema) -> pyarrow.Schema:
-    """Words as they are."""
+    """A schema in which words are plain text instead of entries of a dictionary."""
     import pyarrow
 
     fields = [
