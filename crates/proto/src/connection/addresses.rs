@@ -32,6 +32,7 @@ impl Connection {
 
     /// Adds an address of this host. A server announces it; a client joins from it at once.
     pub fn add_address(&mut self, now: Instant, address: IpAddr, meta: PathMeta) {
+        // The address is known already, or 255 others are.
         let Some(id) = self.shared.addresses.add_local(address, meta) else { return };
         match (self.shared.mode, self.shared.role) {
             (Mode::Agreed(keys) | Mode::Confirmed(keys), Role::Server) => {
@@ -49,6 +50,7 @@ impl Connection {
     pub fn announce_address(&mut self, address: IpAddr, meta: PathMeta, port: Option<u16>) -> bool {
         let Some(keys) = self.shared.mode.keys() else { return false };
         let known = self.shared.addresses.local().iter().find(|a| a.1 == address).map(|a| a.0);
+        // 255 other addresses have all the identifiers.
         let Some(id) = known.or_else(|| self.shared.addresses.add_local(address, meta)) else { return false };
         self.shared.addresses.announce(&keys, id, address, port);
         true
@@ -147,6 +149,7 @@ impl Shared {
     /// Puts MP_PRIO on an acknowledgement if it fits, otherwise on the next one.
     #[cold]
     pub(super) fn add_priority(&self, subflow: &mut Subflow, segment: &mut Segment) {
+        // No change of priority waits.
         let Some(backup) = subflow.send_priority else { return };
         let option = MptcpOption::Priority { backup };
         if option.wire_len().next_multiple_of(4) <= segment.options.free_bytes() {
@@ -166,8 +169,11 @@ impl Shared {
         port: Option<u16>,
         hmac: Option<u64>,
     ) {
+        // An infinite mapping or an MP_FAIL of the same segment may have made the connection plain TCP.
         let Some(keys) = self.mode.keys() else { return };
+        // An echo has no HMAC.
         let Some(hmac) = hmac else { return self.addresses.take_echo(id) };
+        // An announcement over the limits, or with a wrong HMAC, is ignored.
         let Some(is_new) = self.addresses.take_announcement(now, &keys, id, address, port, hmac) else { return };
         // A peer that knows both keys speaks Multipath TCP.
         self.confirm();

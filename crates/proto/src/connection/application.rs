@@ -145,6 +145,7 @@ impl Connection {
     pub fn read_chunks(&mut self, now: Instant, max: u64, chunks: &mut [Bytes]) -> Result<Amount, ReadError> {
         let mut read = Amount::default();
         for chunk in chunks {
+            // Everything that was ready, or `max` bytes, are read.
             let Some(bytes) = self.shared.receiver.read_bytes(max - read.bytes) else { break };
             read += Amount { bytes: bytes.len() as u64, chunks: 1 };
             *chunk = bytes;

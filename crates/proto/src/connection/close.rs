@@ -238,6 +238,7 @@ impl Connection {
         let has_ended = |s: &&Subflow| s.has_ended() && !s.health.is_down();
         loop {
             let ended = self.subflows.iter().find(has_ended).map(|s| s.id);
+            // No more subflow has ended.
             let Some(id) = ended else { return };
             self.end_subflow(now, id);
             if self.is_orphaned() {
@@ -384,7 +385,9 @@ impl Shared {
     //= sending TCP RST signals"
     //= tests: fastclose::on_an_acknowledgement_it_is_answered_by_resets, fastclose::a_wrong_key_is_ignored
     pub(super) fn take_fast_close(&mut self, now: Instant, receiver: Key, at: &mut Split<'_>) {
+        // An infinite mapping or an MP_FAIL of the same segment may have made the connection plain TCP.
         let Some(keys) = self.mode.keys() else { return };
+        // Not the key of this host: the option may be forged.
         if receiver != keys.local {
             return;
         }

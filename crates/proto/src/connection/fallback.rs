@@ -167,7 +167,8 @@ impl Shared {
     /// If the subflow cannot continue as plain TCP.
     pub(super) fn take_fail(&mut self, now: Instant, at: &mut Split<'_>) -> Result<(), MappingError> {
         let Some(keys) = self.mode.keys() else {
-            // It came beside an infinite mapping, which was processed first.
+            // The MP_FAIL came beside an infinite mapping, which was processed first, or after the fallback. A connection that
+            // was plain TCP from the start ignores the option.
             if let Some(keys) = self.fallback.signals.keys {
                 self.answer_fail(at.subflow, keys.wire_data_ack(self.receiver.next().0));
             }
@@ -267,6 +268,7 @@ impl Shared {
     #[cold]
     pub(super) fn fall_back(&mut self, now: Instant, at: &mut Split<'_>) -> Result<(), MappingError> {
         let Some(keys) = self.mode.keys() else {
+            // No keys were agreed on, so nothing has to be undone.
             self.mode = Mode::Plain;
             return Ok(());
         };
@@ -365,6 +367,7 @@ impl Shared {
 
     /// Adds MP_FAIL to an acknowledgement.
     pub(super) fn add_signals(&mut self, now: Instant, subflow: &Subflow, segment: &mut Segment) {
+        // No MP_FAIL waits.
         let Some(dsn) = self.fallback.signals.fail else { return };
         // MP_FAIL is about one subflow. If that has died, other subflows send its data again.
         if !self.is_plain() && !subflow.mappings.failed {
@@ -430,6 +433,7 @@ impl Shared {
     /// # Errors
     /// If the mapping contradicts the subflow's sequence.
     pub(super) fn check_mapping_of_plain(&self, mapping: Mapping) -> Result<(), MappingError> {
+        // The connection was plain TCP from the start and does not read mappings.
         let Some(keys) = self.fallback.signals.keys else { return Ok(()) };
         let place = keys.peer_position(mapping.dsn, self.receiver.next());
         match place.is_some_and(|p| (p.0 as u32).wrapping_add(1) == mapping.ssn) {
@@ -450,6 +454,7 @@ impl Shared {
 
     /// Adds the infinite mapping of the fallback to data or the end.
     pub(super) fn add_infinite_mapping(&mut self, ssn: u64, again: bool, segment: &mut Segment) {
+        // The connection was plain TCP from the start.
         let Some(infinite) = &mut self.fallback.signals.infinite_mapping else { return };
         if !again {
             infinite.on.get_or_insert(ssn);

@@ -331,6 +331,7 @@ impl Shared {
     //= can be used interchangeably"
     //= tests: mp_capable::a_repeated_first_segment_maps_to_the_same_place
     fn map_first_data(&self, found: Option<MpCapable>, segment: &Segment) -> HandshakeStep {
+        // Plain TCP, or a segment without MP_CAPABLE's data: there is nothing to map.
         let Some(keys) = self.mode.keys() else { return HandshakeStep::GoOn };
         let Some(MpCapable { content: CapableContent::Ack { data_len: Some(len), checksum, .. }, .. }) = found else {
             return HandshakeStep::GoOn;

@@ -297,6 +297,7 @@ impl Shared {
     ) -> Result<(), MappingError> {
         self.confirm();
         at.subflow.data_signal_seen = true;
+        // The option has only a DATA_ACK.
         let Some(mapping) = dss.mapping else { return Ok(()) };
         if mapping.len == 0 && !dss.data_fin {
             if empty {

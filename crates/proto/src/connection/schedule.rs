@@ -292,11 +292,13 @@ impl Shared {
     //= RFC 8985 §7.3: "Transmit the lowest-sequence unsent Segment"
     //= tests: loss_recovery::a_probe_of_plain_tcp_carries_new_data_where_there_is_some
     fn feed_loss_probe(&mut self, views: &mut [SubflowView], subflows: &mut SubflowTable) {
+        // The only subflow may be unusable, and Multipath TCP may have several.
         let [view] = views else { return };
         let due = !self.is_mptcp() && view.queue.unsent == 0 && view.window_space() == 0;
         if !due || !subflows.usable().any(|s| s.tcp.loss_probe_is_due()) {
             return;
         }
+        // No new data, or none that the peer's window allows.
         let Some(sendable) = self.sender.map.sendable(self.sender.peer.end) else { return };
         let range = sendable.start..sendable.end.min(sendable.start + u64::from(view.mss));
         let reason = Reason::new("tail loss probe");
