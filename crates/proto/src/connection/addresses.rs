@@ -95,24 +95,25 @@ impl Connection {
 
     /// Sends the probes that are due. If there was no answer, the subflow or the connection ends.
     pub(super) fn run_probes(&mut self, now: Instant) {
-        let keep_alive = self.shared.config.keep_alive;
-        let is_due = |s: &&mut Subflow| !s.tcp.is_closed() && s.next_probe(keep_alive).is_some_and(|t| t <= now);
+        let interval = self.shared.config.keep_alive;
+        let next = |s: &Subflow| s.keep_alive.next_probe(&s.tcp, interval).filter(|_| !s.tcp.is_closed());
+        let is_due = |s: &&mut Subflow| next(s).is_some_and(|t| t <= now);
         let mut removed = SubflowSet::EMPTY;
         for subflow in self.subflows.iter_mut().filter(is_due) {
             //= RFC 8684 §3.4.2: "The sending and receipt (if no keepalive response was received) of this message SHOULD trigger the
             //= sending of RSTs by both hosts on the affected subflow(s) (if possible)"
             //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
-            if subflow.is_removed_for_certain() {
+            if subflow.keep_alive.is_removed_for_certain() {
                 removed = removed.with(subflow.id);
             } else {
-                subflow.send_probe(now, false);
+                subflow.keep_alive.send_probe(now, &mut subflow.tcp, false);
             }
         }
         for id in removed.iter() {
             self.refuse_subflow(now, id, ResetReason::Unspecified);
         }
         let timeout = self.shared.config.close_timeout;
-        let silent = |s: &Subflow| s.is_silent_for(now, timeout);
+        let silent = |s: &Subflow| s.keep_alive.is_silent_for(now, timeout);
         if self.subflows.established().any(silent)
             && self.subflows.established().all(|s| silent(s) || s.repeats_for(now, timeout))
         {
@@ -137,10 +138,11 @@ impl Shared {
             let of_id = |remote| self.addresses.remote().iter().any(|r| r.id == *id && r.address == remote);
             self.joins.forget_paths_to(of_id);
             self.addresses.take_removal(*id);
-            let uses = |s: &&mut Subflow| s.tcp.is_established() && s.remote_id == *id && !s.is_asked_after_removal();
+            let asked = |s: &Subflow| s.keep_alive.is_asked_after_removal();
+            let uses = |s: &&mut Subflow| s.tcp.is_established() && s.remote_id == *id && !asked(s);
             for subflow in at.all_mut().filter(uses) {
                 if self.addresses.may_answer(now) {
-                    subflow.send_probe(now, true);
+                    subflow.keep_alive.send_probe(now, &mut subflow.tcp, true);
                 }
             }
         }

@@ -114,7 +114,7 @@ impl Connection {
         }
         if changes.verdict == Verdict::Current {
             // An attacker who has seen old segments can replay them.
-            subflow.heard(now);
+            subflow.keep_alive.heard(now);
         }
         if changes.verdict.is_acceptable() && changes.una_advanced() {
             // Not if an older acknowledgement arrives late.

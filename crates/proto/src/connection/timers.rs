@@ -1,7 +1,7 @@
 //! The connection's timers: when the next one is due, and what happens then.
 
-use super::close::DataFin;
 use super::handshake::THIRD_ACK_INTERVAL;
+use super::close::DataFin;
 use super::{Connection, Shared};
 use crate::tcp::Peers;
 use pathweave_units::Instant;
@@ -21,7 +21,7 @@ impl Connection {
             consider(subflow.third_ack_again);
             if !subflow.tcp.is_closed() {
                 consider(subflow.mappings.deadline());
-                consider(subflow.next_probe(self.shared.config.keep_alive));
+                consider(subflow.keep_alive.next_probe(&subflow.tcp, self.shared.config.keep_alive));
             }
         }
         consider(self.shared.addresses.next_timer());
