@@ -1,7 +1,7 @@
 //! Acknowledgements, and the changes that a segment or a timer caused on its subflow.
 
-use super::close::DataFin;
-use super::handshake::Mode;
+use super::lifecycle::DataFin;
+use super::mode::Mode;
 use super::{Connection, ConnectionError, Happening, Kinds, Role, Shared};
 use crate::congestion::LossKind;
 use crate::paths::subflow::{Join, Subflow};

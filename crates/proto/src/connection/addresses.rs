@@ -1,7 +1,7 @@
 //! Effects of changed addresses on the subflows (RFC 8684 §3.4), and priorities of subflows (§3.3.8). The addresses
 //! themselves are in [`AddressBook`](crate::paths::addresses::AddressBook).
 
-use super::handshake::Mode;
+use super::mode::Mode;
 use super::{Connection, DataFin, PathMeta, Role, SettingError, Shared};
 use crate::paths::subflow::Subflow;
 use crate::paths::table::Split;

@@ -1,6 +1,6 @@
 //! The application's side: writing, reading, and how much may be written, as the host counts it.
 
-use super::close::DataFin;
+use super::lifecycle::DataFin;
 use super::{Connection, ConnectionEvent, ReadError, Shared, WriteError};
 use crate::host::Written;
 use crate::paths::table::SubflowTable;

@@ -6,44 +6,10 @@ use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
 use crate::scheduler::{Assign, ClippedBy, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::sender::Blocked;
-use crate::sender::dispatch::{HeldBy, ScheduleError, Terms};
+use crate::sender::dispatch::{ScheduleError, Terms};
 use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
 use pathweave_units::Instant;
-
-/// The scheduler, and the state of asking it.
-pub(super) struct Scheduling {
-    pub(super) scheduler: Box<dyn Scheduler>,
-    /// Time at which the scheduler asked to be asked again.
-    pub(super) wake: Option<Instant>,
-    /// Error of the last decision that could not be carried out.
-    pub(super) error: Option<ScheduleError>,
-    /// Number of the last decision whose segment was held back, and what held it. Two fields, because an idle connection
-    /// keeps them: an option of both would be larger.
-    pub(super) held_decision: u64,
-    pub(super) held_by: Option<HeldBy>,
-    /// `corked`: the stream's short tail waits for more data (`set_cork`). `more_follows`: the current write announced
-    /// more (`write_more`).
-    pub(super) corked: bool,
-    pub(super) more_follows: bool,
-    /// Reused, so that no segment needs an allocation.
-    pub(super) views: Vec<SubflowView>,
-}
-
-impl Scheduling {
-    pub(super) fn new(scheduler: Box<dyn Scheduler>) -> Self {
-        Scheduling {
-            scheduler,
-            wake: None,
-            error: None,
-            held_decision: 0,
-            held_by: None,
-            corked: false,
-            more_follows: false,
-            views: Vec::new(),
-        }
-    }
-}
 
 /// Takes the scheduler's place while the scheduler is borrowed.
 pub(super) struct NoScheduler;
