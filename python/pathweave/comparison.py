@@ -145,7 +145,7 @@ def algorithms(what: Literal["schedulers", "controllers"] = "schedulers") -> lis
     ['minrtt', 'roundrobin']
     """
     if what not in ("schedulers", "controllers"):
-        raise InputError(f"what = {what}: allowed: schedulers, controllers")
+        raise InputError(f"what = {what}{hint(what, ('schedulers', 'controllers'))}: allowed: schedulers, controllers")
     return _native.listing(what)
 
 

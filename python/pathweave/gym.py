@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from pathweave import _native
 from pathweave import schedulers as _schedulers
-from pathweave._errors import InputError, SchedulerError
+from pathweave._errors import InputError, SchedulerError, hint
 from pathweave.comparison import AnyScenario, document_of, seed_list
 from pathweave.scenario import Setting
 from pathweave.schedulers import Assign, Description, View, Wait
@@ -271,7 +271,7 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
             InputError: If the scenario has several measured connections, or loads web pages.
         """
         if reward not in ("goodput", "time"):
-            raise InputError(f"reward = {reward}: allowed: goodput, time")
+            raise InputError(f"reward = {reward}{hint(reward, ('goodput', 'time'))}: allowed: goodput, time")
         self._by_time = reward == "time"
         self._desk = desk = _Desk()
         subflows = [1]

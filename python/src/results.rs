@@ -5,6 +5,7 @@ use crate::run::problems;
 use crate::table::{Column, Table};
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::{Delays, Metrics, PathMetrics, RunResult, Status, TimeSpent};
+use pathweave_lab::scenario::did_you_mean;
 use pathweave_report::{Comparison, Difference, Estimate, Standing, csv, ranked, verdict};
 use pathweave_runner::{RunPlan, planned, write_pages};
 use pyo3::prelude::*;
@@ -13,6 +14,12 @@ use std::path::PathBuf;
 
 /// Metrics that come first in a table.
 const FIRST: [&str; 3] = ["goodput_mbps", "aggregation_benefit", "completion_s"];
+
+/// The exception for an argument that is none of these names.
+fn unknown(py: Python<'_>, argument: &str, value: &str, names: Vec<&str>) -> PyErr {
+    let allowed = format!("allowed: {}", names.join(", "));
+    input(py, &format!("{argument} = {value}: {}", did_you_mean(value, names, &allowed)))
+}
 
 /// The results of `compare`.
 #[pyclass(module = "pathweave._native", frozen)]
@@ -163,15 +170,14 @@ impl RunSet {
                     matches!(column, Column::Number(_) | Column::Whole(_)).then(|| name.clone())
                 };
                 let names: Vec<String> = known.iter().filter_map(single).collect();
-                let text = format!("metric = {metric}: allowed: {}", names.join(", "));
-                return Err(input(py, &text));
+                return Err(unknown(py, "metric", metric, names.iter().map(String::as_str).collect()));
             }
         };
         if !self.results.iter().any(|run| run.scheduler == against) {
             let mut names: Vec<&str> = self.results.iter().map(|run| run.scheduler.as_str()).collect();
             names.sort_unstable();
             names.dedup();
-            return Err(input(py, &format!("against = {against}: allowed: {}", names.join(", "))));
+            return Err(unknown(py, "against", against, names));
         }
         let mut groups: Vec<(&str, &str)> = Vec::new();
         for run in &self.results {

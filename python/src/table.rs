@@ -7,6 +7,7 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, Int32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, cast::AsArray};
 use arrow_schema::{ArrowError, DataType};
+use pathweave_lab::scenario::did_you_mean;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
@@ -119,7 +120,10 @@ impl Table {
     /// A column as a list.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let array = self.batch.column_by_name(name).ok_or_else(|| {
-            pyo3::exceptions::PyKeyError::new_err(format!("{name}; there are: {}", self.columns().join(", ")))
+            let columns = self.columns();
+            let there_are = format!("there are: {}", columns.join(", "));
+            let hint = did_you_mean(name, columns.iter().map(String::as_str), &there_are);
+            pyo3::exceptions::PyKeyError::new_err(format!("{name}; {hint}"))
         })?;
         PyList::new(py, (0..array.len()).map(|row| value(py, array, row)).collect::<PyResult<Vec<_>>>()?)
     }

@@ -91,6 +91,8 @@ def test_tables_are_taken_over_by_other_libraries(results):
 def test_a_column_that_is_not_there_is_an_error_that_lists_those_there_are(results):
     with pytest.raises(KeyError, match="goodput_mbps"):
         results.runs.column("goodput")
+    with pytest.raises(KeyError, match=r"did you mean `goodput_mbps`\? There are: "):
+        results.runs.column("goodput_mbp")
 
 
 def test_series_are_those_of_the_runs(results):
@@ -117,6 +119,10 @@ def test_paired_differences_are_those_of_the_seeds(results):
         results.differences("minrtt", "speed")
     with pytest.raises(pathweave.InputError, match="allowed: blest, minrtt"):
         results.differences("linux")
+    with pytest.raises(pathweave.InputError, match=r"did you mean `goodput_mbps`\? Allowed: "):
+        results.differences("minrtt", "goodput_mbp")
+    with pytest.raises(pathweave.InputError, match=r"did you mean `blest`\? Allowed: "):
+        results.differences("blst")
 
 
 def test_the_answer_is_the_commands(results, command):

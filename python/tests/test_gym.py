@@ -113,6 +113,8 @@ def test_waiting_for_ever_and_subflows_without_room_do_not_stop_the_run():
 def test_what_is_wrong_is_said():
     with pytest.raises(pathweave.InputError, match="allowed: goodput, time"):
         SchedulingEnv("cp-asymmetric", reward="speed")
+    with pytest.raises(pathweave.InputError, match=r"did you mean goodput\?"):
+        SchedulingEnv("cp-asymmetric", reward="gooput")
     with pytest.raises(pathweave.ScenarioError, match="allowed"):
         SchedulingEnv("cp-asymmetric", loss="often")
     with pytest.raises(pathweave.InputError, match="data goes one way"):

@@ -15,36 +15,12 @@ use std::path::{Path, PathBuf};
 /// Most lines of a file.
 const LONGEST: usize = 500;
 
-/// Groups of files that may need each other, with their crate. In the engine, a file has a part and the rules of the whole
-/// that use it, so that the files of `tcp` name each other's parts.
+/// Groups of files that may need each other, with their crate.
 const JOINED: &[(&str, &[&str])] = &[
-    (
-        "crates/proto",
-        &[
-            "connection::close",
-            "connection::fallback",
-            "connection::handshake",
-            "connection::schedule",
-            "connection::shared",
-        ],
-    ),
-    ("crates/proto", &["endpoint::listener", "endpoint::slots"]),
-    ("crates/proto", &["host::rfc", "host::window"]),
-    ("crates/proto", &["paths::health", "paths::subflow"]),
-    (
-        "crates/proto",
-        &[
-            "tcp::ack",
-            "tcp::acknowledge",
-            "tcp::changes",
-            "tcp::detection",
-            "tcp::receive",
-            "tcp::recovery",
-            "tcp::reduction",
-            "tcp::undo",
-        ],
-    ),
-    ("crates/proto", &["tcp::mtu_probe", "tcp::path_mtu"]),
+    // One receiving half: how data is put in order, and when it is acknowledged.
+    ("crates/proto", &["tcp::acknowledge", "tcp::receive"]),
+    // One state machine: `recovery` has the states, and the others the rules of one part of its state each.
+    ("crates/proto", &["tcp::detection", "tcp::recovery", "tcp::reduction", "tcp::undo"]),
 ];
 
 /// Checks every crate.

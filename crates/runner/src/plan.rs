@@ -213,7 +213,8 @@ fn add_named(
     let spec = SchedulerSpec::parse(name).and_then(|spec| spec.check(registry).map(|()| spec));
     schedulers.push(spec.map_err(|error| {
         let is_unknown = registry.scheduler(&error.value).is_err() && *error.key == *"scheduler";
-        let allowed = if is_unknown { format!("{}, tcp-pathN", error.allowed).into() } else { error.allowed.clone() };
+        let plain_tcp = if is_unknown { ", tcp-path0, tcp-path1, ..." } else { "" };
+        let allowed = format!("{}{plain_tcp}", error.allowed).into();
         ScenarioError { file: option.into(), allowed, ..error }
     })?);
     Ok(())

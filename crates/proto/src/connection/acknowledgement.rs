@@ -1,7 +1,7 @@
 //! Acknowledgements, and the changes that a segment or a timer caused on its subflow.
 
-use super::close::DataFin;
-use super::handshake::Mode;
+use super::lifecycle::DataFin;
+use super::mode::Mode;
 use super::{Connection, ConnectionError, Happening, Kinds, Role, Shared};
 use crate::congestion::LossKind;
 use crate::paths::subflow::{Join, Subflow};
@@ -34,6 +34,7 @@ impl Connection {
     pub(super) fn take_acknowledgement(&mut self, now: Instant, id: SubflowId, segment: &Segment, changes: &Changes) {
         let (shared, subflow) = (&mut self.shared, self.subflows.at(id).subflow);
         shared.receiver.decide_ack(now, &mut subflow.tcp, &mut subflow.window, shared.is_mptcp());
+        // The segment may acknowledge nothing, or data that was never sent.
         let Some(ack) = shared.acknowledge(now, subflow, segment, changes) else { return };
         let newly = self.shared.sender.acknowledge(now, ack);
         if newly > 0 {

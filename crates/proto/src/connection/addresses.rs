@@ -1,7 +1,7 @@
 //! Effects of changed addresses on the subflows (RFC 8684 §3.4), and priorities of subflows (§3.3.8). The addresses
 //! themselves are in [`AddressBook`](crate::paths::addresses::AddressBook).
 
-use super::handshake::Mode;
+use super::mode::Mode;
 use super::{Connection, DataFin, PathMeta, Role, SettingError, Shared};
 use crate::paths::subflow::Subflow;
 use crate::paths::table::Split;
@@ -32,6 +32,7 @@ impl Connection {
 
     /// Adds an address of this host. A server announces it; a client joins from it at once.
     pub fn add_address(&mut self, now: Instant, address: IpAddr, meta: PathMeta) {
+        // The address is known already, or 255 others are.
         let Some(id) = self.shared.addresses.add_local(address, meta) else { return };
         match (self.shared.mode, self.shared.role) {
             (Mode::Agreed(keys) | Mode::Confirmed(keys), Role::Server) => {
@@ -49,6 +50,7 @@ impl Connection {
     pub fn announce_address(&mut self, address: IpAddr, meta: PathMeta, port: Option<u16>) -> bool {
         let Some(keys) = self.shared.mode.keys() else { return false };
         let known = self.shared.addresses.local().iter().find(|a| a.1 == address).map(|a| a.0);
+        // 255 other addresses have all the identifiers.
         let Some(id) = known.or_else(|| self.shared.addresses.add_local(address, meta)) else { return false };
         self.shared.addresses.announce(&keys, id, address, port);
         true
@@ -93,24 +95,25 @@ impl Connection {
 
     /// Sends the probes that are due. If there was no answer, the subflow or the connection ends.
     pub(super) fn run_probes(&mut self, now: Instant) {
-        let keep_alive = self.shared.config.keep_alive;
-        let is_due = |s: &&mut Subflow| !s.tcp.is_closed() && s.next_probe(keep_alive).is_some_and(|t| t <= now);
+        let interval = self.shared.config.keep_alive;
+        let next = |s: &Subflow| s.keep_alive.next_probe(&s.tcp, interval).filter(|_| !s.tcp.is_closed());
+        let is_due = |s: &&mut Subflow| next(s).is_some_and(|t| t <= now);
         let mut removed = SubflowSet::EMPTY;
         for subflow in self.subflows.iter_mut().filter(is_due) {
             //= RFC 8684 §3.4.2: "The sending and receipt (if no keepalive response was received) of this message SHOULD trigger the
             //= sending of RSTs by both hosts on the affected subflow(s) (if possible)"
             //= tests: remove_addr::a_path_that_answers_is_not_removed_and_one_that_does_not_is_reset
-            if subflow.is_removed_for_certain() {
+            if subflow.keep_alive.is_removed_for_certain() {
                 removed = removed.with(subflow.id);
             } else {
-                subflow.send_probe(now, false);
+                subflow.keep_alive.send_probe(now, &mut subflow.tcp, false);
             }
         }
         for id in removed.iter() {
             self.refuse_subflow(now, id, ResetReason::Unspecified);
         }
         let timeout = self.shared.config.close_timeout;
-        let silent = |s: &Subflow| s.is_silent_for(now, timeout);
+        let silent = |s: &Subflow| s.keep_alive.is_silent_for(now, timeout);
         if self.subflows.established().any(silent)
             && self.subflows.established().all(|s| silent(s) || s.repeats_for(now, timeout))
         {
@@ -135,10 +138,11 @@ impl Shared {
             let of_id = |remote| self.addresses.remote().iter().any(|r| r.id == *id && r.address == remote);
             self.joins.forget_paths_to(of_id);
             self.addresses.take_removal(*id);
-            let uses = |s: &&mut Subflow| s.tcp.is_established() && s.remote_id == *id && !s.is_asked_after_removal();
+            let asked = |s: &Subflow| s.keep_alive.is_asked_after_removal();
+            let uses = |s: &&mut Subflow| s.tcp.is_established() && s.remote_id == *id && !asked(s);
             for subflow in at.all_mut().filter(uses) {
                 if self.addresses.may_answer(now) {
-                    subflow.send_probe(now, true);
+                    subflow.keep_alive.send_probe(now, &mut subflow.tcp, true);
                 }
             }
         }
@@ -147,6 +151,7 @@ impl Shared {
     /// Puts MP_PRIO on an acknowledgement if it fits, otherwise on the next one.
     #[cold]
     pub(super) fn add_priority(&self, subflow: &mut Subflow, segment: &mut Segment) {
+        // No change of priority waits.
         let Some(backup) = subflow.send_priority else { return };
         let option = MptcpOption::Priority { backup };
         if option.wire_len().next_multiple_of(4) <= segment.options.free_bytes() {
@@ -166,8 +171,11 @@ impl Shared {
         port: Option<u16>,
         hmac: Option<u64>,
     ) {
+        // An infinite mapping or an MP_FAIL of the same segment may have made the connection plain TCP.
         let Some(keys) = self.mode.keys() else { return };
+        // An echo has no HMAC.
         let Some(hmac) = hmac else { return self.addresses.take_echo(id) };
+        // An announcement over the limits, or with a wrong HMAC, is ignored.
         let Some(is_new) = self.addresses.take_announcement(now, &keys, id, address, port, hmac) else { return };
         // A peer that knows both keys speaks Multipath TCP.
         self.confirm();

@@ -1,6 +1,6 @@
 //! The application's side: writing, reading, and how much may be written, as the host counts it.
 
-use super::close::DataFin;
+use super::lifecycle::DataFin;
 use super::{Connection, ConnectionEvent, ReadError, Shared, WriteError};
 use crate::host::Written;
 use crate::paths::table::SubflowTable;
@@ -145,6 +145,7 @@ impl Connection {
     pub fn read_chunks(&mut self, now: Instant, max: u64, chunks: &mut [Bytes]) -> Result<Amount, ReadError> {
         let mut read = Amount::default();
         for chunk in chunks {
+            // Everything that was ready, or `max` bytes, are read.
             let Some(bytes) = self.shared.receiver.read_bytes(max - read.bytes) else { break };
             read += Amount { bytes: bytes.len() as u64, chunks: 1 };
             *chunk = bytes;

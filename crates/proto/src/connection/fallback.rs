@@ -5,7 +5,8 @@
 //! subflow ever carried data. Once others have, data in flight may not be contiguous, and the subflow is reset instead,
 //! as the RFC says for that case.
 
-use super::handshake::Mode;
+use super::fallback_state::InfiniteMapping;
+use super::mode::Mode;
 use super::{Connection, DataFin, Happening, Kinds, Shared};
 use crate::keys::Keys;
 use crate::paths::joins::JoinPlan;
@@ -22,57 +23,6 @@ use pathweave_wire::{Flags, Segment};
 const FAIL_TRIES: u32 = 8;
 /// The acknowledgements of one round trip carry MP_FAIL once; this time counts if the round trip is unknown.
 const FAIL_INTERVAL: Duration = Duration::from_millis(200);
-
-/// Whether plain TCP may continue the stream, and the signals that are still to be sent for that.
-#[derive(Debug, Default)]
-pub(super) struct Fallback {
-    /// Whether the peer has acknowledged data, or the end of the stream, with a DATA_ACK.
-    pub(super) data_ack_seen: bool,
-    /// Whether another subflow has proved that it is the peer's. From then on the peer may use it, so the first
-    /// subflow's sequence may differ from that of the peer's stream.
-    pub(super) peer_may_use_joins: bool,
-    /// Whether another subflow has joined, which the peer knows too. It then does not take the first subflow's sequence
-    /// for our stream's.
-    pub(super) ever_joined: bool,
-    /// Whether the fallback has revived its subflow, of which the scheduler is still to be told.
-    pub(super) revived: bool,
-    pub(super) signals: FallbackSignals,
-}
-
-/// The signals that are still to be sent for the fallback.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FallbackSignals {
-    /// Data sequence number of an MP_FAIL that acknowledgements are to carry, and when it was last sent.
-    fail: Option<u64>,
-    said_at: Option<Instant>,
-    tries: u32,
-    infinite_mapping: Option<InfiniteMapping>,
-    /// The keys from before the fallback: a mapping that a segment still carries must not contradict the stream.
-    keys: Option<Keys>,
-}
-
-/// An infinite mapping of the stream's start, for the next data or the end, and for retransmissions of that. If it were
-/// lost for good, the peer would have data without a position.
-#[derive(Clone, Copy, Debug)]
-struct InfiniteMapping {
-    dsn: u64,
-    /// Sequence number of the segment that carries it.
-    on: Option<u64>,
-}
-
-impl FallbackSignals {
-    /// Lets one acknowledgement carry MP_FAIL, and further ones from time to time until there is an answer.
-    fn say_fail(&mut self, dsn: u64) {
-        (self.fail, self.said_at, self.tries) = (Some(dsn), None, 0);
-    }
-
-    /// Whether plain TCP still has to send MP_FAIL after this segment, which has data or a FIN and therefore no room
-    /// for it.
-    pub(super) fn waits_for_room(&self, segment: &Segment) -> bool {
-        let more = !segment.payload.is_empty() || segment.flags.contains(Flags::FIN);
-        self.fail.is_some() && self.keys.is_some() && more
-    }
-}
 
 /// Whether the subflow is alive. A join that is not complete does not count.
 fn is_living(subflow: &Subflow) -> bool {
@@ -167,7 +117,8 @@ impl Shared {
     /// If the subflow cannot continue as plain TCP.
     pub(super) fn take_fail(&mut self, now: Instant, at: &mut Split<'_>) -> Result<(), MappingError> {
         let Some(keys) = self.mode.keys() else {
-            // It came beside an infinite mapping, which was processed first.
+            // The MP_FAIL came beside an infinite mapping, which was processed first, or after the fallback. A connection that
+            // was plain TCP from the start ignores the option.
             if let Some(keys) = self.fallback.signals.keys {
                 self.answer_fail(at.subflow, keys.wire_data_ack(self.receiver.next().0));
             }
@@ -267,6 +218,7 @@ impl Shared {
     #[cold]
     pub(super) fn fall_back(&mut self, now: Instant, at: &mut Split<'_>) -> Result<(), MappingError> {
         let Some(keys) = self.mode.keys() else {
+            // No keys were agreed on, so nothing has to be undone.
             self.mode = Mode::Plain;
             return Ok(());
         };
@@ -365,6 +317,7 @@ impl Shared {
 
     /// Adds MP_FAIL to an acknowledgement.
     pub(super) fn add_signals(&mut self, now: Instant, subflow: &Subflow, segment: &mut Segment) {
+        // No MP_FAIL waits.
         let Some(dsn) = self.fallback.signals.fail else { return };
         // MP_FAIL is about one subflow. If that has died, other subflows send its data again.
         if !self.is_plain() && !subflow.mappings.failed {
@@ -430,6 +383,7 @@ impl Shared {
     /// # Errors
     /// If the mapping contradicts the subflow's sequence.
     pub(super) fn check_mapping_of_plain(&self, mapping: Mapping) -> Result<(), MappingError> {
+        // The connection was plain TCP from the start and does not read mappings.
         let Some(keys) = self.fallback.signals.keys else { return Ok(()) };
         let place = keys.peer_position(mapping.dsn, self.receiver.next());
         match place.is_some_and(|p| (p.0 as u32).wrapping_add(1) == mapping.ssn) {
@@ -450,6 +404,7 @@ impl Shared {
 
     /// Adds the infinite mapping of the fallback to data or the end.
     pub(super) fn add_infinite_mapping(&mut self, ssn: u64, again: bool, segment: &mut Segment) {
+        // The connection was plain TCP from the start.
         let Some(infinite) = &mut self.fallback.signals.infinite_mapping else { return };
         if !again {
             infinite.on.get_or_insert(ssn);

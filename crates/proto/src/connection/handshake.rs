@@ -1,6 +1,7 @@
 //! Opening: MP_CAPABLE on the first subflow, MP_JOIN on the others, plain TCP if the peer has no Multipath TCP.
 
-use super::close::{DataFin, LifePhase};
+use super::lifecycle::{DataFin, LifePhase};
+use super::mode::Mode;
 use super::{Connection, ConnectionEvent, Happening, Kinds, Role, Shared};
 use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
@@ -13,30 +14,6 @@ use pathweave_wire::mptcp::{
     CapableContent, CapableFlags, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, ResetReason, Token,
 };
 use pathweave_wire::{Flags, Segment, crypto};
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Mode {
-    /// A client's SYN with MP_CAPABLE, or a server's SYN/ACK, is not answered yet.
-    Negotiating { local: Key },
-    /// Both sides have sent their keys. The peer has not shown yet, by a data sequence signal or by a proof that it
-    /// knows both keys, that it takes the connection for Multipath TCP.
-    Agreed(Keys),
-    /// The peer has shown that it takes the connection for Multipath TCP.
-    Confirmed(Keys),
-    /// The connection is plain TCP.
-    Plain,
-}
-
-impl Mode {
-    /// The keys of Multipath TCP.
-    #[inline]
-    pub(super) fn keys(self) -> Option<Keys> {
-        match self {
-            Mode::Agreed(keys) | Mode::Confirmed(keys) => Some(keys),
-            Mode::Negotiating { .. } | Mode::Plain => None,
-        }
-    }
-}
 
 /// Unanswered SYNs with MP_CAPABLE before plain TCP is tried.
 //= RFC 8684 §3.1: "It is expected that a sender will eventually fall back to single-path TCP (i.e., without the MP_CAPABLE
@@ -331,6 +308,7 @@ impl Shared {
     //= can be used interchangeably"
     //= tests: mp_capable::a_repeated_first_segment_maps_to_the_same_place
     fn map_first_data(&self, found: Option<MpCapable>, segment: &Segment) -> HandshakeStep {
+        // Plain TCP, or a segment without MP_CAPABLE's data: there is nothing to map.
         let Some(keys) = self.mode.keys() else { return HandshakeStep::GoOn };
         let Some(MpCapable { content: CapableContent::Ack { data_len: Some(len), checksum, .. }, .. }) = found else {
             return HandshakeStep::GoOn;

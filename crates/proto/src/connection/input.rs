@@ -114,7 +114,7 @@ impl Connection {
         }
         if changes.verdict == Verdict::Current {
             // An attacker who has seen old segments can replay them.
-            subflow.heard(now);
+            subflow.keep_alive.heard(now);
         }
         if changes.verdict.is_acceptable() && changes.una_advanced() {
             // Not if an older acknowledgement arrives late.
@@ -297,6 +297,7 @@ impl Shared {
     ) -> Result<(), MappingError> {
         self.confirm();
         at.subflow.data_signal_seen = true;
+        // The option has only a DATA_ACK.
         let Some(mapping) = dss.mapping else { return Ok(()) };
         if mapping.len == 0 && !dss.data_fin {
             if empty {

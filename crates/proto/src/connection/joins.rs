@@ -27,6 +27,7 @@ impl Connection {
 
     /// The joins that the path manager wants now, as local and remote addresses.
     pub(crate) fn wanted_joins(&mut self) -> Vec<(SocketAddr, SocketAddr)> {
+        // Only the client of a Multipath TCP connection joins.
         let (true, Role::Client, Some(keys)) =
             (self.shared.joins.is_requested(), self.shared.role, self.shared.mode.keys())
         else {
@@ -67,12 +68,14 @@ impl Connection {
         addresses: (SocketAddr, SocketAddr),
         new: NewSubflow,
     ) -> Option<SubflowId> {
+        // The connection has as many subflows as it may have.
         let id = self.subflows.free_name(self.shared.config.max_subflows)?;
         let (local, remote) = (addresses.0.ip(), addresses.1);
         let proved = !self.shared.addresses.is_unproved(remote);
         if !self.shared.is_path_of_peer(local, remote) && !self.shared.joins.may_ask(now, local, remote, proved) {
             return None;
         }
+        // A factory of the application may refuse, although it made the first subflow's controller.
         let controller = self.shared.config.congestion.build().ok()?;
         let mut tcp = Tcp::connect(
             self.shared.tcp_config(&new),
@@ -167,6 +170,7 @@ impl Connection {
             self.shared.refuse_segment(segment);
             return None;
         }
+        // Newer joins may have displaced this one.
         let mut subflow = self.subflows.take_late_join(&segment.dst, &segment.src)?;
         if segment.flags.contains(Flags::SYN) {
             // The SYN/ACK was lost.

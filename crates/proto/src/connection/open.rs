@@ -1,10 +1,11 @@
 //! Opening a connection, by our SYN or by answering the peer's.
 
-use super::close::Lifecycle;
-use super::fallback::Fallback;
-use super::handshake::{Mode, capable};
+use super::fallback_state::Fallback;
+use super::handshake::capable;
+use super::lifecycle::Lifecycle;
+use super::mode::Mode;
 use super::observation::News;
-use super::schedule::Scheduling;
+use super::scheduling::Scheduling;
 use super::{Connection, ConnectionCounters, Role, Shared};
 use crate::config::ConnectionConfig;
 use crate::host::ConnectionHost;

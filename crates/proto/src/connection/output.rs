@@ -63,7 +63,7 @@ impl Connection {
     fn next_of_subflow(&mut self, now: Instant, id: SubflowId) -> Option<Outgoing> {
         // While a subflow is in handshake, its only answer is the third ACK.
         let announces = self.announcement_is_due(id);
-        let subflow = self.subflows.get_mut(id)?;
+        let subflow = self.subflows.at(id).subflow;
         let mut grew = subflow.tcp.grow_send_buffer(self.shared.sender.writer_waits, false);
         let next = if announces { Some(Outgoing::Ack) } else { subflow.tcp.next_transmission(now) };
         if next.is_none() {
@@ -249,7 +249,7 @@ struct Mapped<'a> {
     payload: &'a Payload,
 }
 
-/// The mapping of a segment. A retransmission declares the mapping of the first transmission, even if the segment was
+/// The mapping of a data segment; other segments have none. A retransmission declares the mapping of the first transmission, even if the segment was
 /// cut since or left with others as one.
 //= RFC 8684 §3.3.1: "A sender MUST NOT change this mapping after it has been declared"
 //= tests: dss::a_mapping_never_changes, super_segments::each_byte_of_a_subflow_has_one_mapping_however_often_it_is_sent
@@ -307,6 +307,7 @@ impl Connection {
         if count > 1 {
             segment.payload = self.shared.sender.buffer.get(start..start + u64::from(len));
             segment.segment_size = Some(size as u16);
+            // Plain TCP has no mapping to extend.
             if let Some(mapping) = segment.options.dss.as_mut().and_then(|dss| dss.mapping.as_mut()) {
                 mapping.len = len as u16;
                 self.subflows.at(id).subflow.tcp.declare_several(ssn, start, len);

@@ -2,6 +2,7 @@
 
 use super::{Happening, Kinds, Shared};
 use crate::host::{Carrier, Penalty, Remedy};
+use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
 use crate::scheduler::{Assign, Reason, SubflowView, WindowUse};
 use crate::seq::{DataSeq, SubflowId};
@@ -24,16 +25,19 @@ impl Shared {
         }
         let (window_is_full, all_is_out) = (self.sender.window_is_full(subflows), self.sender.buffer_is_full());
         let obstacle = self.host.obstacle(window_is_full, all_is_out, &self.written(), || self.send_buffer(subflows));
+        // Nothing holds the connection back.
         let Some(obstacle) = obstacle else { return false };
         let first = self.sender.map.first_unacked();
+        // Everything that was assigned is acknowledged.
         let Some((span, owners)) = self.sender.map.span_at(first) else { return false };
         let may_help = |s: &&SubflowView| s.has_space() && (self.host.helper_may_hold() || !owners.contains(s.id));
         let view = self.view(now, views, subflows);
         let fastest = view.candidates().filter(may_help).min_by_key(|s| s.rtt.smoothed_or_zero());
+        // No subflow has room.
         let Some((id, mss)) = fastest.map(|s| (s.id, u64::from(s.mss))) else { return false };
-        let Some(helper) = self.carrier(id, subflows) else { return false };
+        let helper = carrier(subflows.at(id).subflow);
         let holders: ArrayVec<Carrier, { SubflowId::MAX_SUBFLOWS }> =
-            owners.iter().filter(|owner| *owner != id).filter_map(|owner| self.carrier(owner, subflows)).collect();
+            subflows.iter().filter(|s| s.id != id && owners.contains(s.id)).map(carrier).collect();
         let Remedy { resends, penalty } = self.host.remedy(now, obstacle, &helper, owners.contains(id), &holders);
         if let Some(penalty) = penalty.filter(|penalty| penalty.at_once) {
             self.penalise(now, penalty, subflows);
@@ -43,19 +47,6 @@ impl Shared {
             self.penalise(now, penalty, subflows);
         }
         sent
-    }
-
-    fn carrier(&self, id: SubflowId, subflows: &SubflowTable) -> Option<Carrier> {
-        let subflow = subflows.get(id)?;
-        let tcp = &subflow.tcp;
-        Some(Carrier {
-            id,
-            srtt: tcp.rtt().srtt().unwrap_or(Duration::ZERO),
-            cwnd: tcp.window().cwnd,
-            usable: subflow.usable(),
-            open: tcp.is_open(),
-            penalised_at: subflow.penalised_at,
-        })
     }
 
     /// Sends the blocking segment `range` on `fast` too. Returns whether it was sent.
@@ -69,6 +60,7 @@ impl Shared {
     ) -> bool {
         let reason = Reason::new("opportunistic retransmission of the blocking segment");
         let assign = Assign { subflow: fast, range, window: WindowUse::Respect, reason };
+        // The helper has no room in the peer's window or the send buffer, or carries the segment already.
         let Ok((range, _)) = self.carry_out(&assign, views, subflows) else { return false };
         let reason = assign.reason;
         self.news.record(now, Kinds::DECISIONS, || Happening::Reinjected {
@@ -93,5 +85,17 @@ impl Shared {
                 self.news.record(now, Kinds::DECISIONS, || Happening::Penalised { subflow: penalty.slow, cwnd });
             }
         }
+    }
+}
+
+fn carrier(subflow: &Subflow) -> Carrier {
+    let tcp = &subflow.tcp;
+    Carrier {
+        id: subflow.id,
+        srtt: tcp.rtt().srtt().unwrap_or(Duration::ZERO),
+        cwnd: tcp.window().cwnd,
+        usable: subflow.usable(),
+        open: tcp.is_open(),
+        penalised_at: subflow.penalised_at,
     }
 }

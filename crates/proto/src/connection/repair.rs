@@ -81,6 +81,7 @@ impl Connection {
             self.shared.sender.send_everything_again();
         }
         let first = self.shared.sender.map.first_unacked();
+        // Everything that was assigned is acknowledged, or is unassigned again, so the scheduler sends it.
         let Some((span, owners)) = self.shared.sender.map.span_at(first) else { return };
         let range = first..span.end.min(first + DATA_RETRANSMISSION);
         let reason = || Reason::new("connection-level retransmission timer");
@@ -231,6 +232,7 @@ impl Shared {
                 .filter(|s| !owners.contains(s.id) && s.has_space())
                 .min_by_key(|s| s.rtt.smoothed_or_zero())
                 .map(|s| (s.id, u64::from(s.mss)));
+            // No subflow has room: the rest waits.
             let Some((subflow, mss)) = best else { return };
             let piece = start..end.min(start + mss);
             let assign = Assign {
@@ -250,6 +252,7 @@ impl Shared {
                         reason: Box::new(reason),
                     });
                 }
+                // The peer's window or the send buffer has no room, or the segment is short and held back: the rest waits.
                 Err(_) => return,
             }
         }

@@ -6,44 +6,10 @@ use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
 use crate::scheduler::{Assign, ClippedBy, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::sender::Blocked;
-use crate::sender::dispatch::{HeldBy, ScheduleError, Terms};
+use crate::sender::dispatch::{ScheduleError, Terms};
 use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
 use pathweave_units::Instant;
-
-/// The scheduler, and the state of asking it.
-pub(super) struct Scheduling {
-    pub(super) scheduler: Box<dyn Scheduler>,
-    /// Time at which the scheduler asked to be asked again.
-    pub(super) wake: Option<Instant>,
-    /// Error of the last decision that could not be carried out.
-    pub(super) error: Option<ScheduleError>,
-    /// Number of the last decision whose segment was held back, and what held it. Two fields, because an idle connection
-    /// keeps them: an option of both would be larger.
-    pub(super) held_decision: u64,
-    pub(super) held_by: Option<HeldBy>,
-    /// `corked`: the stream's short tail waits for more data (`set_cork`). `more_follows`: the current write announced
-    /// more (`write_more`).
-    pub(super) corked: bool,
-    pub(super) more_follows: bool,
-    /// Reused, so that no segment needs an allocation.
-    pub(super) views: Vec<SubflowView>,
-}
-
-impl Scheduling {
-    pub(super) fn new(scheduler: Box<dyn Scheduler>) -> Self {
-        Scheduling {
-            scheduler,
-            wake: None,
-            error: None,
-            held_decision: 0,
-            held_by: None,
-            corked: false,
-            more_follows: false,
-            views: Vec::new(),
-        }
-    }
-}
 
 /// Takes the scheduler's place while the scheduler is borrowed.
 pub(super) struct NoScheduler;
@@ -292,11 +258,13 @@ impl Shared {
     //= RFC 8985 §7.3: "Transmit the lowest-sequence unsent Segment"
     //= tests: loss_recovery::a_probe_of_plain_tcp_carries_new_data_where_there_is_some
     fn feed_loss_probe(&mut self, views: &mut [SubflowView], subflows: &mut SubflowTable) {
+        // The only subflow may be unusable, and Multipath TCP may have several.
         let [view] = views else { return };
         let due = !self.is_mptcp() && view.queue.unsent == 0 && view.window_space() == 0;
         if !due || !subflows.usable().any(|s| s.tcp.loss_probe_is_due()) {
             return;
         }
+        // No new data, or none that the peer's window allows.
         let Some(sendable) = self.sender.map.sendable(self.sender.peer.end) else { return };
         let range = sendable.start..sendable.end.min(sendable.start + u64::from(view.mss));
         let reason = Reason::new("tail loss probe");

@@ -1,11 +1,11 @@
 //! What the subflows of a connection share: everything but the table of subflows. A step that handles one subflow takes
 //! it and [`Shared`], so that it finds the subflow once.
 
-use super::close::Lifecycle;
-use super::fallback::Fallback;
-use super::handshake::Mode;
+use super::fallback_state::Fallback;
+use super::lifecycle::Lifecycle;
+use super::mode::Mode;
 use super::observation::News;
-use super::schedule::Scheduling;
+use super::scheduling::Scheduling;
 use super::{ConnectionCounters, Role};
 use crate::config::{ConnectionConfig, FailureDetection};
 use crate::congestion::PathState;

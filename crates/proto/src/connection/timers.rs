@@ -1,7 +1,7 @@
 //! The connection's timers: when the next one is due, and what happens then.
 
-use super::close::DataFin;
 use super::handshake::THIRD_ACK_INTERVAL;
+use super::lifecycle::DataFin;
 use super::{Connection, Shared};
 use crate::tcp::Peers;
 use pathweave_units::Instant;
@@ -21,7 +21,7 @@ impl Connection {
             consider(subflow.third_ack_again);
             if !subflow.tcp.is_closed() {
                 consider(subflow.mappings.deadline());
-                consider(subflow.next_probe(self.shared.config.keep_alive));
+                consider(subflow.keep_alive.next_probe(&subflow.tcp, self.shared.config.keep_alive));
             }
         }
         consider(self.shared.addresses.next_timer());
@@ -51,7 +51,7 @@ impl Connection {
                 || self.nothing_is_answered()
                 || self.is_orphaned()
                 || (self.shared.life.left_at.is_some()
-                    && self.shared.life.phase == super::close::LifePhase::Connected)
+                    && self.shared.life.phase == super::lifecycle::LifePhase::Connected)
                 || self.is_closing());
         waiting.then(|| self.shared.life.end_of_wait(self.shared.config.close_timeout))
     }

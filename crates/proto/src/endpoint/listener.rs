@@ -1,17 +1,13 @@
 //! Listeners: the addresses at which an endpoint takes new connections, and how these are decided on.
 
 use super::slots::Claim;
-use super::{ConnectionHandle, Endpoint, LocalAddress, with_ids};
+use super::{ConnectionHandle, Endpoint, ListenerHandle, LocalAddress, with_ids};
 use crate::config::ConnectionConfig;
 use crate::paths::addresses;
 use core::fmt::{Display, Formatter};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Name of a listener of one endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ListenerHandle(u32);
 
 /// A connection that a listener has accepted by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

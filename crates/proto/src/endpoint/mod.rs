@@ -3,6 +3,7 @@
 mod cookies;
 mod demux;
 mod errors;
+mod handles;
 mod incoming;
 mod joins;
 mod limits;
@@ -26,12 +27,13 @@ use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};
 use demux::Demux;
 pub use errors::ConnectError;
+pub use handles::{ConnectionHandle, ListenerHandle};
 use incoming::Backlog;
 pub use incoming::{AcceptError, Incoming};
 use limits::Budget;
 pub use limits::EndpointLimits;
 use listener::Listeners;
-pub use listener::{Accepted, ListenError, ListenerHandle, UnknownListener};
+pub use listener::{Accepted, ListenError, UnknownListener};
 use observing::Observing;
 pub use path_mtu::PathMtuError;
 use path_mtu::PathMtus;
@@ -43,14 +45,6 @@ pub use secrets::Secrets;
 use slots::{Claim, Slot};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use time_wait::TimeWaits;
-
-/// Name of a connection of one endpoint. The handle of a forgotten connection finds nothing, even if another connection
-/// has its slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ConnectionHandle {
-    index: u32,
-    generation: u32,
-}
 
 /// One of the endpoint's own addresses.
 #[derive(Clone, Copy, Debug, PartialEq)]

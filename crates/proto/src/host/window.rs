@@ -1,7 +1,6 @@
 //! Rules for the window that a connection offers: how much of the receive buffer data takes, and how far a new
 //! subflow's window opens.
 
-use super::rfc;
 use crate::seq::DataSeq;
 use pathweave_units::Duration;
 
@@ -91,7 +90,7 @@ rules!(
         /// The window that can be offered. This is called several times for each segment.
         #[inline]
         fn possible(&self, room: &Room) -> u64 {
-            rfc::window(room)
+            offered(room)
         }
 
         /// Whether quick acknowledgements end because `occupied` bytes of `buffer` are taken.
@@ -108,7 +107,7 @@ rules!(
         /// Whether a subflow announces the window `possible` at once. `left`: the unused rest of the last window;
         /// `largest_segment`: the largest segment that has arrived on the subflow.
         fn tells(&self, buffer: u64, largest_segment: u64, left: u64, possible: u64) -> bool {
-            rfc::tells(buffer, largest_segment, left, possible)
+            is_worth_telling(buffer, largest_segment, left, possible)
         }
 
         /// Notes that `len` new bytes of the stream have arrived at `at`.
@@ -155,3 +154,60 @@ rules!(
         }
     }
 );
+
+/// Smallest step by which the window's right edge moves, bytes: the peer's largest segment, or half of a small buffer.
+//= RFC 9293 §3.8.6.2.2 (MUST-39): "A TCP implementation MUST include a SWS avoidance algorithm in the receiver"
+//= tests: zero_window::the_right_edge_moves_by_whole_segments
+#[inline]
+fn least_step(buffer: u64, largest_segment: u64) -> u64 {
+    largest_segment.min(buffer / 2).max(1)
+}
+
+/// The window that can be offered, bytes. This is the free space, if it exceeds the rest of the last window by a whole
+/// step. Otherwise it is the rest of the last window, as far as that is free.
+#[inline]
+fn offered(room: &Room) -> u64 {
+    let free = room.buffer.saturating_sub(room.occupied).min(room.limit).next_multiple_of(room.step);
+    // A rest below one step of the window scale is sent as a zero window. If no data is left to be read, no later read
+    // would open the window again.
+    let closed_for_good = room.occupied == 0 && room.offered < room.step;
+    let stays = free < room.offered + least_step(room.buffer, room.largest_segment) && !closed_for_good;
+    if stays { free.min(room.offered) } else { free }
+}
+
+/// Whether the window `possible` is announced at once, if `left` of the last window is unused. The RFCs leave this
+/// open. A window update is worth a segment if it lets the peer send a full segment that it could not send before, or
+/// if the window moves by half of the buffer. Smaller changes go with the next acknowledgement of data.
+fn is_worth_telling(buffer: u64, largest_segment: u64, left: u64, possible: u64) -> bool {
+    let step = least_step(buffer, largest_segment);
+    let more = possible.saturating_sub(left);
+    more >= step && (left < step || more >= buffer / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room(occupied: u64, offered: u64) -> Room {
+        Room { buffer: 10_000, occupied, full_segment: 1000, largest_segment: 1000, offered, limit: u64::MAX, step: 1 }
+    }
+
+    #[test]
+    fn a_window_moves_by_a_full_segment_at_least() {
+        assert_eq!(offered(&room(4000, 5001)), 5001, "999 more are none");
+        assert_eq!(offered(&room(4000, 5000)), 6000);
+        assert_eq!(offered(&room(9500, 0)), 0, "500 free after a window of none");
+        assert_eq!(offered(&Room { buffer: 1000, ..room(400, 100) }), 600, "half of a small buffer");
+        let coarse = Room { step: 16_384, ..room(0, 10_000) };
+        assert_eq!(offered(&coarse), 16_384, "the window of a SYN is finer than those that follow");
+        assert_eq!(offered(&room(4000, 7000)), 6000, "the edge stays where it is: that is for its owner to see to");
+    }
+
+    #[test]
+    fn a_peer_is_told_when_it_could_not_send_or_has_much_more_room() {
+        assert!(is_worth_telling(10_000, 1000, 999, 2000));
+        assert!(!is_worth_telling(10_000, 1000, 999, 1900), "no full step");
+        assert!(!is_worth_telling(10_000, 1000, 3000, 7999), "the next acknowledgement says it");
+        assert!(is_worth_telling(10_000, 1000, 3000, 8000), "half of the buffer");
+    }
+}

@@ -1,7 +1,7 @@
 //! A subflow as its connection sees it.
 
-use super::health::KeepAlive;
-use super::health::{Health, UnansweredTimeouts};
+use super::health::{Health, PROBE_INTERVAL, UnansweredTimeouts};
+use super::keep_alive::KeepAlive;
 use crate::receiver::mappings::Mappings;
 use crate::receiver::window::SubflowWindow;
 use crate::scheduler::SubflowView;
@@ -118,6 +118,32 @@ impl Subflow {
     /// Whether the subflow is alive ([`Subflow::is_alive`]) and no answer is overdue.
     pub(crate) fn answers(&self) -> bool {
         self.is_alive() && !self.health.is_late()
+    }
+
+    /// Handles a retransmission timeout with failure detection `fast`: the subflow gets no new data until it shows a
+    /// sign of life. `longest`: the longest time between probes of a closed window.
+    pub(crate) fn time_out(&mut self, longest: Duration) {
+        // A path on which the peer has closed its window is not dark. Its repetitions are window probes, and their
+        // interval grows.
+        let interval = if self.tcp.peer_window() == 0 { longest } else { PROBE_INTERVAL };
+        self.tcp.probe_at_least_every(Some(interval));
+        self.health.time_out();
+    }
+
+    /// Lets the subflow carry new data again because the peer has answered. Returns whether its path was stale.
+    #[inline]
+    pub(crate) fn revive(&mut self, now: Instant) -> bool {
+        let was_stale = self.health.answer();
+        if was_stale {
+            self.tcp.answered_again(now);
+        }
+        was_stale
+    }
+
+    /// Whether data in flight, which is retransmitted in place of probes, has gone unanswered for this long.
+    pub(crate) fn repeats_for(&self, now: Instant, timeout: Duration) -> bool {
+        let stale = self.health.is_stale() && self.tcp.queue().packets_out() > 0;
+        stale && now.since(self.keep_alive.heard_at()) >= timeout
     }
 
     /// Whether the Multipath TCP handshake of a further subflow is complete.

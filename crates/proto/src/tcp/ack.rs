@@ -1,6 +1,7 @@
 //! Effects of an acknowledgement on the sending half.
 
 use super::recovery::Delivered;
+use super::timestamp::timestamp;
 use super::{Changes, Peers, Tcp, Told};
 use crate::congestion::{Ack, Controller, Growth, Window};
 use crate::send_queue::SentSegment;
@@ -467,9 +468,4 @@ impl Tcp {
             self.congestion.usage_end = self.send.nxt;
         }
     }
-}
-
-/// The timestamp clock, in ms (RFC 7323 §5.4: "in the range 1 ms to 1 sec per tick"). Never 0, which means "none yet".
-pub(crate) fn timestamp(now: Instant) -> u32 {
-    (now.as_nanos() / 1_000_000 + 1) as u32
 }

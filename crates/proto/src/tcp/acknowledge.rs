@@ -90,7 +90,7 @@ impl SubflowReceiver {
     /// Takes a round trip that the receiver measured by an echoed timestamp. A smaller value counts at once, a larger
     /// one slowly.
     fn sample_rtt(&mut self, now: Instant, echo: u32) {
-        let ms = super::ack::timestamp(now).wrapping_sub(echo);
+        let ms = super::timestamp::timestamp(now).wrapping_sub(echo);
         if ms > i32::MAX as u32 {
             return;
         }

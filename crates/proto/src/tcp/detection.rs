@@ -1,8 +1,8 @@
 //! Detection of lost segments: RACK (RFC 8985) on SACK, counting SACKs (RFC 6675), NewReno (RFC 6582).
 
 use super::Tcp;
-use super::ack::timestamp;
 use super::recovery::{Delivered, Recovery, RecoveryState};
+use super::timestamp::timestamp;
 use crate::config::LossRecovery;
 use crate::send_queue::SentSegment;
 use pathweave_units::{Duration, Instant};

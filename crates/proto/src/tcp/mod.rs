@@ -23,10 +23,10 @@ mod segment;
 mod send_window;
 mod time_wait;
 mod timers;
+mod timestamp;
 mod transmit;
 mod undo;
 
-pub(crate) use ack::timestamp;
 pub(crate) use changes::{Changes, Ended, Told, Verdict};
 pub use info::TcpInfo;
 pub(crate) use lent::{Lent, SMALL, WaitingMemory, collect, copied};
@@ -35,6 +35,7 @@ pub(crate) use receive::{Arrival, exceeds_memory, memory_limit, memory_of};
 pub use recovery::RecoveryState;
 pub(crate) use segment::Input;
 pub(crate) use time_wait::{TimeWait, Waited};
+pub(crate) use timestamp::timestamp;
 pub(crate) use transmit::Outgoing;
 
 use crate::config::{LossRecovery, TcpConfig};
@@ -359,7 +360,7 @@ impl Tcp {
     //= tests: loss_recovery::a_loss_halves_the_window
     fn timestamps(&self, now: Instant) -> Timestamps {
         let echo = if self.opening.peer_synced { self.receiver.clock.recent } else { 0 };
-        Timestamps { value: ack::timestamp(now).wrapping_add(self.opening.timestamp_offset), echo }
+        Timestamps { value: timestamp(now).wrapping_add(self.opening.timestamp_offset), echo }
     }
 
     /// Decides when arrived data is acknowledged. `taken`: the data waits for other subflows' data, not for the reader.

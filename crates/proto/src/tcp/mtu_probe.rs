@@ -6,7 +6,7 @@
 //! stays, and the next probe waits.
 
 use super::Tcp;
-use super::path_mtu::STEPS;
+use super::path_mtu::{MtuProbe, STEPS};
 use super::recovery::RecoveryState;
 use crate::config::PathMtuDiscovery;
 use pathweave_units::{Duration, Instant};
@@ -17,16 +17,6 @@ const INTERVAL: Duration = Duration::from_secs(600);
 /// at once.
 const LEAST_WINDOW: u32 = 11;
 const FOLLOWERS: u32 = 3;
-
-/// A larger segment in flight.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MtuProbe {
-    /// Its sequence number, and its data bytes.
-    at: u64,
-    len: u32,
-    /// The MTU that it fills.
-    mtu: u32,
-}
 
 impl Tcp {
     /// Lets the next probe wait, because the path takes less than was thought or a probe was lost.

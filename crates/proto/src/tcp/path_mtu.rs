@@ -14,7 +14,6 @@
 //! reason, not congestion.
 
 use super::Tcp;
-use super::mtu_probe::MtuProbe;
 use crate::config::{PathMtuDiscovery, TIMESTAMP_BYTES, largest_segment, least_mtu};
 use core::net::IpAddr;
 use pathweave_units::Instant;
@@ -44,6 +43,16 @@ pub enum PacketTooBigVerdict {
     NotTooBig,
     /// The MTU of the message is smaller than every path's: 1280 bytes with IPv6 (RFC 8201 §4).
     TooSmall,
+}
+
+/// A larger segment in flight that probes for a larger MTU.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MtuProbe {
+    /// Its sequence number, and its data bytes.
+    pub(super) at: u64,
+    pub(super) len: u32,
+    /// The MTU that it fills.
+    pub(super) mtu: u32,
 }
 
 /// Knowledge of the path's MTU. All sizes are in bytes.

@@ -1,8 +1,8 @@
 //! TIME-WAIT without the rest of a connection (RFC 9293 §3.6.1): the numbers with which old segments and new SYNs are
 //! compared.
 
-use super::ack::timestamp;
 use super::timers::TIME_WAITS;
+use super::timestamp::timestamp;
 use super::{Tcp, TcpState};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment, Timestamps};

@@ -1,6 +1,6 @@
 //! Selection of the subflow's next segment, and its header.
 
-use super::ack::timestamp;
+use super::timestamp::timestamp;
 use super::{Tcp, TcpState};
 use crate::host::Sending;
 use crate::send_queue::SentSegment;
