@@ -11,6 +11,7 @@ use pathweave_lab::benefit::plain_tcp_path;
 use pathweave_lab::results::{PathInfo, RunResult, Status};
 use planned::Counts;
 pub use planned::{Absent, Planned};
+pub(crate) use rows::by_results;
 use rows::{by_scheduler, rank};
 pub(crate) use standing::BesideTcp;
 pub(crate) use standing::all_are_behind;

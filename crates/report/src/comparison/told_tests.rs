@@ -2,7 +2,7 @@
 
 use super::tests::{asked, of, run, said, seeds, sized, told};
 use super::*;
-use crate::{Tone, table, verdict};
+use crate::{Tone, ranked, table, verdict};
 use pathweave_lab::results::{ConnectionResult, Metrics, STARTS_AFTER_THE_END, Status, TimeSpent};
 
 #[test]
@@ -93,6 +93,26 @@ fn a_stopped_comparison_says_of_how_many_it_speaks() {
     assert!(text.contains(start), "{text}");
     let text = told(&asked(&results, &all[..3], 1));
     assert!(text.contains("none of the 2 that ran"), "{text}");
+#[test]
+fn the_time_of_the_slowest_scheduler_is_explained() {
+    let explained = |results: &[RunResult]| {
+        let text = ranked(&of(results), None, 80);
+        let line = text.lines().find_map(|line| line.strip_prefix("Where the time went with ")).map(str::to_owned);
+        line.and_then(|line| line.split(' ').next().map(str::to_owned)).unwrap_or_else(|| panic!("{text}"))
+    };
+    let rows = [("fast", 6.0, [6, 4]), ("middle", 3.0, [6, 4]), ("slow", 1.0, [6, 4]), ("tcp-path0", 7.6, [9, 0])];
+    let mut results = seeds(&rows);
+    results.iter_mut().for_each(|r| r.metrics.time = TimeSpent { sending_s: 10.0, ..TimeSpent::default() });
+    assert_eq!(explained(&results), "slow");
+    // A scheduler with one seed is last in the table, whether it is the slowest or not.
+    let one_seed = |scheduler: &str| {
+        let keep = |r: &&RunResult| r.scheduler != scheduler || r.seed == 1;
+        results.iter().filter(keep).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(explained(&one_seed("slow")), "slow");
+    assert_eq!(explained(&one_seed("fast")), "slow");
+}
+
     let complete = [results[0].clone(), results[1].clone(), results[2].clone()];
     let text = said(&complete);
     assert!(
