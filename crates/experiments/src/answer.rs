@@ -188,7 +188,7 @@ impl Counts<'_> {
         if has_seeds {
             let names: Vec<&str> = measures.clone().map(|m| Words::of(m).name).collect();
             sentences.push(format!(
-                "A difference in {} counts from {percent:.2} % on, which headers take; the 95 % interval of the difference decides: {} worse, {} not worse, {} undecided.",
+                "A difference in {} counts if it is more than {percent:.2} %, which headers take; the 95 % interval of the difference decides: {} worse, {} not worse, {} undecided.",
                 names.join(" or "),
                 self.of(Outcome::Worse),
                 self.of(Outcome::NotWorse),

@@ -120,7 +120,7 @@ fn streams_that_all_carry_are_judged_by_delay() {
     assert_eq!(
         answer.text(),
         "Several paths are worse than plain TCP on the best path in 2 of 4 pairs of scheduler and point.\n\
-         A difference in delay counts from 1.66 % on, which headers take; the 95 % interval of the difference decides: 2 worse, 2 not worse, \
+         A difference in delay counts if it is more than 1.66 %, which headers take; the 95 % interval of the difference decides: 2 worse, 2 not worse, \
          0 undecided.\n\
          The mean delay (99th percentile) is longer by more than 1.66 % in 2 of 4 pairs of scheduler and point, longest with linux at \
          buffer 100: 850 against 34.0 ms (2400 % more).\n\

@@ -15,7 +15,7 @@ pub(crate) use rows::by_results;
 use rows::{by_scheduler, rank};
 pub(crate) use standing::BesideTcp;
 pub(crate) use standing::all_are_behind;
-pub use standing::{HEADERS, Standing};
+pub use standing::{HEADERS, Standing, least_gain};
 use std::collections::BTreeSet;
 pub use summary::Summary;
 pub(crate) use summary::measured_s;
