@@ -41,7 +41,7 @@ impl Case {
     pub(crate) fn of(sweep: &Sweep, results: &Results, place: (usize, usize, usize)) -> Option<Self> {
         let (scenario, point, variant) = place;
         let judged = results.judged(scenario, point);
-        let (best, _) = results.best(scenario, point, sweep.plain_tcp())?;
+        let best = results.best_plain_tcp(sweep, scenario, point)?;
         let reference = results.ranked_by_seed((scenario, point, best));
         let with_seed = |seed: u64| reference.iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
         let both: Vec<(Option<f64>, Option<f64>)> =

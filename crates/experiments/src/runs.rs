@@ -107,6 +107,24 @@ impl Sweep {
         (0..self.variants.len()).filter(|v| matches!(self.variants[*v].run, What::PlainTcp(_)))
     }
 
+    /// Whether a variant at this scenario and point is plain TCP on a path that is a backup.
+    pub(crate) fn is_on_backup(&self, place: (usize, usize, usize)) -> bool {
+        let cell = self.cells.iter().find(|c| (c.scenario, c.point, c.variant) == place);
+        self.backup_of(cell).is_some()
+    }
+
+    /// The name of the backup on which a cell runs plain TCP.
+    fn backup_of<'a>(&self, cell: Option<&'a Cell>) -> Option<&'a str> {
+        let cell = cell?;
+        let What::PlainTcp(path) = self.variants[cell.variant].run else { return None };
+        cell.data.paths.get(path).filter(|p| p.backup).map(|p| p.name.as_str())
+    }
+
+    /// The names of the backups on which the sweep runs plain TCP.
+    pub(crate) fn backups(&self) -> BTreeSet<&str> {
+        self.cells.iter().filter_map(|cell| self.backup_of(Some(cell))).collect()
+    }
+
     /// A scenario's name for people: the plan's if the plan gives one, else the `name` in the scenario's file.
     pub fn scenario_name(&self, scenario: usize) -> &str {
         let from = &self.plan.scenarios[scenario];

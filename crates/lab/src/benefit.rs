@@ -47,6 +47,13 @@ pub fn plain_tcp_path(scheduler: &str) -> Option<usize> {
     scheduler.strip_prefix("tcp-path")?.parse().ok()
 }
 
+/// The measurements of plain TCP with which several paths are compared: those on paths that are not backups, because a
+/// backup is not meant to be used alone. If every path is a backup, all of them.
+pub fn without_backups<T>(plain_tcp: impl Iterator<Item = T>, is_on_backup: impl Fn(&T) -> bool) -> Vec<T> {
+    let (backups, others): (Vec<T>, Vec<T>) = plain_tcp.partition(is_on_backup);
+    if others.is_empty() { backups } else { others }
+}
+
 /// Fills in every run's [`aggregation_benefit`](crate::results::Metrics::aggregation_benefit) from the plain TCP runs
 /// of the same scenario and seed. Backup paths do not count, because they are not meant to be used alone or added up.
 pub fn fill_aggregation_benefit(results: &mut [RunResult]) {
