@@ -22,17 +22,27 @@ pub(super) fn one_path(comparison: &Comparison, best: &Summary) -> Option<String
     }
     let idle = comparison.summaries.iter().filter(|s| s.goodput_mbps.mean == 0.0).filter_map(|s| s.plain_tcp);
     let idle: Vec<String> = idle.filter(|p| *p != path).map(|p| comparison.path_name(p)).collect();
-    let backups = comparison.path_info.iter().filter(|p| p.backup && p.name != only);
+    let backups = comparison.path_info.iter().filter(|p| p.backup && p.name != only && !idle.contains(&p.name));
     let backups: Vec<String> = backups.map(|p| p.name.clone()).collect();
     let carried = match comparison.multipath().all(alone) {
         true => format!("Only {only} carried data"),
         false => format!("Hardly any data went over another path than {only}"),
     };
-    Some(match (&idle[..], &backups[..]) {
-        ([], []) => format!("{carried}, with every scheduler."),
-        ([], [one]) => format!("{carried}: {one} is a backup."),
-        ([], backups) => format!("{carried}: {} are backups.", all_of(backups)),
-        (idle, _) => format!("{carried}: plain TCP delivers nothing on {}.", all_of(idle)),
+    let mut reasons = Vec::new();
+    match &backups[..] {
+        [] => {}
+        [one] => reasons.push(format!("{one} is a backup")),
+        backups => reasons.push(format!("{} are backups", all_of(backups))),
+    }
+    if !idle.is_empty() {
+        reasons.push(format!("plain TCP delivers nothing on {}", all_of(&idle)));
+    }
+    let all_have_one = 1 + idle.len() + backups.len() == comparison.paths;
+    let reasons = reasons.join(", and ");
+    Some(match (all_have_one, reasons.is_empty()) {
+        (true, _) => format!("{carried}: {reasons}."),
+        (false, true) => format!("{carried}, with every scheduler."),
+        (false, false) => format!("{carried}, with every scheduler; {reasons}."),
     })
 }
 
