@@ -175,6 +175,11 @@ impl Comparison {
         self.multipath().next()
     }
 
+    /// A row of a scheduler, and the rows of others that have the same value with every seed.
+    pub(crate) fn equals<'a>(&'a self, row: &'a Summary) -> impl Iterator<Item = &'a Summary> + Clone {
+        self.multipath().filter(move |other| other.scheduler == row.scheduler || other.is_equal(row))
+    }
+
     /// Whether the schedulers were measured with different seeds, so that their means are of different networks.
     pub(crate) fn is_uneven(&self) -> bool {
         self.multipath().any(|row| row.lacking > 0)
