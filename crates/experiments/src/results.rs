@@ -3,7 +3,7 @@
 use crate::plan::What;
 use crate::record::Record;
 use crate::runs::Sweep;
-use pathweave_lab::benefit::{aggregation_benefit, without_backups};
+use pathweave_lab::benefit::{aggregation_benefit, is_backup, without_backups};
 use pathweave_lab::results::Status;
 use pathweave_report::{Estimate, Judged, RunEnd};
 use std::collections::BTreeMap;
@@ -115,8 +115,8 @@ impl Results {
             })
             .collect();
         for cell in &sweep.cells {
-            let backup = |path: &usize| cell.data.paths.get(*path).is_none_or(|p| p.backup);
-            let used: Vec<usize> = (0..cell.data.paths.len()).filter(|path| !backup(path)).collect();
+            let used: Vec<usize> =
+                (0..cell.data.paths.len()).filter(|path| !is_backup(&cell.data, &cell.run, *path)).collect();
             for seed in 1..=sweep.plan.seeds {
                 let single =
                     |path: &usize| self.value(cell.scenario, cell.point, *baselines.get(path)?, "goodput_mbps", seed);

@@ -2,6 +2,7 @@
 
 use crate::plan::{Override, Plan, PlanScenario, PlanVariant, What};
 use pathweave_algorithms::Registry;
+use pathweave_lab::benefit::is_backup;
 use pathweave_lab::scenario::{
     Document, Files, Problem, SCHEDULERS, SET, Scenario, ScenarioError, SchedulerSpec, Variant,
 };
@@ -117,7 +118,8 @@ impl Sweep {
     fn backup_of<'a>(&self, cell: Option<&'a Cell>) -> Option<&'a str> {
         let cell = cell?;
         let What::PlainTcp(path) = self.variants[cell.variant].run else { return None };
-        cell.data.paths.get(path).filter(|p| p.backup).map(|p| p.name.as_str())
+        let name = cell.data.paths.get(path).map(|p| p.name.as_str());
+        name.filter(|_| is_backup(&cell.data, &cell.run, path))
     }
 
     /// The names of the backups on which the sweep runs plain TCP.
