@@ -1,7 +1,7 @@
 //! Makes one run: a pure function of a scenario file, a variant, a seed and the files that the scenario names.
 
 use crate::benefit::is_backup;
-use crate::results::{Manifest, PathInfo, RunResult, SCHEMA_VERSION};
+use crate::results::{Manifest, PathInfo, RunResult, SCHEMA_VERSION, Series, Status};
 use crate::scenario::{Document, Files, Scenario, ScenarioError, Variant};
 use crate::sim::{BuildError, Simulation};
 use pathweave_algorithms::Registry;
@@ -80,7 +80,8 @@ pub fn run_watched(
         metrics: measured.metrics,
         connections: measured.connections,
         traffic: measured.traffic,
-        series: measured.series,
+        // After the failure nothing is measured.
+        series: if measured.status == Status::Failed { Series::default() } else { measured.series },
         manifest: manifest(document, &scenario, registry, files)?,
     })
 }
