@@ -6,7 +6,7 @@ use crate::table::{Column, Table};
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::{Delays, Metrics, PathMetrics, RunResult, Status, TimeSpent};
 use pathweave_report::{Comparison, Difference, Estimate, Standing, csv, ranked, verdict};
-use pathweave_runner::{RunPlan, planned, write_pages};
+use pathweave_runner::{RunPlan, planned, stopped_line, write_pages};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -235,7 +235,7 @@ impl RunSet {
         run.to_json().map_err(|e| pyo3::exceptions::PyRuntimeError::new_err(e.to_string()))
     }
 
-    /// Writes a line of JSON for each run.
+    /// Writes a line of JSON for each run, and a last one if the comparison was stopped.
     fn write_jsonl(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let written = detached(py, || {
             let mut text = String::new();
@@ -243,6 +243,7 @@ impl RunSet {
                 text += &run.to_json()?;
                 text.push('\n');
             }
+            text.extend(stopped_line(self.results.len(), self.planned).map(|line| line + "\n"));
             std::fs::write(&path, text)
         })?;
         written.map_err(PyErr::from)
