@@ -431,7 +431,7 @@ fn streams_that_are_not_bound_by_capacity_are_judged_by_delay() {
         told(&c),
         "weave is the best of the 2 schedulers compared: it has a delay of 352 ms at the 99th percentile, 7.7 s (96 %) less than \
          plain TCP on wlan (the same with every seed); that is 6.3 s (95 %) less than linux (the same with every seed). \
-         Its median delay is 40.0 ms, and its longest time without a delivery 360 ms; the longest of all is 7.0 s, with linux."
+         Its median delay is 40.0 ms, and its longest time without a delivery 360 ms; the longest of all schedulers is 7.0 s, with linux."
     );
     let text = table(&c, 80);
     let heading: Vec<&str> = text.lines().nth(1).expect("a heading").split_whitespace().collect();
