@@ -43,7 +43,7 @@ def compare(
         seeds: The number of seeds (1, 2, ...), or the seeds themselves.
         against: The row that all others are compared with: a scheduler or ``tcp-path0``, ... (default: plain TCP on
             its best path).
-        why: The scheduler whose time is explained (default: the slowest).
+        why: The scheduler whose time is explained (default: the slowest that uses several paths).
         jobs: Number of runs at once (default: one per processor). Results do not depend on it.
         progress: Whether a bar is shown. The default is yes on a terminal and in a notebook, if tqdm is installed.
         set: Overrides, written as after ``--set``: ``{"path.lte.loss": "1%"}``.

@@ -199,7 +199,7 @@ class Results:
         Path(path).write_text(self._native.csv(), encoding="utf-8")
 
     def to_jsonl(self, path: str | Path) -> None:
-        """Writes each run as a line of JSON, as the command's ``--jsonl``."""
+        """Writes each run as a line of JSON, as the command's ``--jsonl``. After Ctrl-C, a last line says so."""
         self._native.write_jsonl(Path(path))
 
     def to_html(self, path: str | Path) -> list[Path]:

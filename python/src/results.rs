@@ -7,7 +7,7 @@ use pathweave_algorithms::Registry;
 use pathweave_lab::results::{Delays, Metrics, PathMetrics, RunResult, Status, TimeSpent};
 use pathweave_lab::scenario::did_you_mean;
 use pathweave_report::{Comparison, Difference, Estimate, Standing, csv, ranked, verdict};
-use pathweave_runner::{RunPlan, planned, write_pages};
+use pathweave_runner::{RunPlan, planned, stopped_line, write_pages};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -241,7 +241,7 @@ impl RunSet {
         run.to_json().map_err(|e| pyo3::exceptions::PyRuntimeError::new_err(e.to_string()))
     }
 
-    /// Writes a line of JSON for each run.
+    /// Writes a line of JSON for each run, and a last one if the comparison was stopped.
     fn write_jsonl(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let written = detached(py, || {
             let mut text = String::new();
@@ -249,6 +249,7 @@ impl RunSet {
                 text += &run.to_json()?;
                 text.push('\n');
             }
+            text.extend(stopped_line(self.results.len(), self.planned).map(|line| line + "\n"));
             std::fs::write(&path, text)
         })?;
         written.map_err(PyErr::from)

@@ -218,7 +218,7 @@ def test_other_threads_go_on_while_runs_are_made():
 
 
 INTERRUPTED = """
-import csv, os, signal, sys, threading
+import csv, json, os, signal, sys, threading
 import pathweave
 threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
@@ -240,6 +240,10 @@ except pathweave.Interrupted as stopped:
     assert sum(int(row["runs"]) for row in rows) == len(results)
     assert sum(int(row["planned"]) for row in rows) == planned
     assert len(rows) == len(pathweave.algorithms()) + 2
+    results.to_jsonl(sys.argv[1] + "/runs.jsonl")
+    lines = [json.loads(line) for line in open(sys.argv[1] + "/runs.jsonl")]
+    assert lines.pop() == {"stopped": {"finished": len(results), "planned": planned}}
+    assert len(lines) == len(results)
 """
 
 

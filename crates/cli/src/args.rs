@@ -64,7 +64,7 @@ pub(crate) struct CompareOptions {
     #[arg(long, value_name = "NAME")]
     pub(crate) against: Option<String>,
 
-    /// The scheduler whose time is explained below the table [default: the slowest].
+    /// The scheduler whose time is explained below the table [default: the slowest that uses several paths].
     #[arg(long, value_name = "NAME")]
     pub(crate) why: Option<String>,
 

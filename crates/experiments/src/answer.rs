@@ -6,22 +6,24 @@
 //! that Multipath TCP's options take. The 95 % interval of the difference decides the case: *worse* if all of the
 //! interval is a loss that counts, *not worse* if none of it is, else *undecided*. If the scheduler or plain TCP
 //! finishes, or delivers what is offered, with more seeds, that decides. With a single seed the case is undecided. If
-//! no byte arrived with either, the case says *nothing*. Failed runs have no value and enter no case.
+//! no byte arrived with either, the case says *nothing*. Failed runs have no value and enter no case. A backup is the best
+//! path only if all paths are backups, as in a comparison.
 //!
 //! | sentence | said if | banner |
 //! |---|---|---|
 //! | "N of M runs are finished" | runs are missing | red, of its own |
-//! | "Failed runs", "Stalled runs" | there are such runs, other than plain TCP that stalls on a dead path | red, of its own |
+//! | "Failed runs", "Stalled runs" | there are such runs, other than plain TCP that stalls without a byte delivered | red, of its own |
 //! | "Nothing can be compared" | there is no case, though the plan has schedulers and plain TCP, or nothing arrived in any | plain |
 //! | "worse ... at W of N points" | W > 0 cases are worse | red |
-//! | "nowhere worse" | no run is missing or failed, and every case is not worse | green |
-//! | "not worse ... wherever that was measured" | as before, but runs are missing or failed, or nothing arrived in some case | plain |
+//! | "nowhere worse" | no run is missing or failed, no scheduler's run stalled, and every case is not worse | green |
+//! | "not worse ... wherever that was measured" | as before, but such runs are missing, failed or stalled, or nothing arrived in some case | plain |
 //! | "One seed cannot tell" | no case has two seeds | plain |
 //! | "undecided ... at U of N points" | no case is worse, and U > 0 are undecided | plain |
 //! | "The mean goodput is lower ... lowest" | some mean is lower by a loss that counts; the case with the largest loss is named | |
 //! | "The mean completion time is longer", "The mean delay ... is longer" | the same, if that ranks some case | |
 //! | "No mean ..." | no mean of that kind is, and some case is undecided | |
 //! | "Plain TCP finishes ... with more seeds" | so it does in some case that completion time or delay ranks | |
+//! | "NAME is a backup" | plain TCP was run on a backup too | |
 //! | "Nothing arrived at N of M points" | no byte arrived there, with the scheduler or with plain TCP | |
 
 use crate::case::{Case, Outcome};
@@ -94,7 +96,7 @@ impl Answer {
                     counts.at(undecided)
                 ),
             ),
-            () if missing.is_empty() && nothing == 0 => {
+            () if is_whole(sweep, results) && nothing == 0 => {
                 (Tone::Good, "Several paths are nowhere worse than plain TCP on the best path.".into())
             }
             () => (
@@ -102,7 +104,8 @@ impl Answer {
                 "Several paths are not worse than plain TCP on the best path wherever that was measured.".into(),
             ),
         };
-        let more = if cases.is_empty() { Vec::new() } else { counts.evidence(sweep, has_seeds) };
+        let mut more = if cases.is_empty() { Vec::new() } else { counts.evidence(sweep, has_seeds) };
+        more.extend(backups(sweep).filter(|_| !cases.is_empty()));
         Some(Answer { missing, tone, headline, more })
     }
 
@@ -110,6 +113,22 @@ impl Answer {
     pub fn text(&self) -> String {
         let lines = self.missing.iter().chain([&self.headline]).chain(&self.more);
         lines.map(|line| format!("{line}\n")).collect()
+    }
+}
+
+/// Whether all runs are made, none failed, and no scheduler's run stalled.
+fn is_whole(sweep: &Sweep, results: &Results) -> bool {
+    let stalled = |v: usize| results.stalled.iter().any(|(name, _)| *name == sweep.variants[v].name);
+    results.runs == results.planned && results.failed.is_empty() && !multipath(sweep).any(stalled)
+}
+
+/// The backups on which plain TCP was run, which is not compared.
+fn backups(sweep: &Sweep) -> Option<String> {
+    let names: Vec<&str> = sweep.backups().into_iter().collect();
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!("{one} is a backup, and is the best path only where all are backups.")),
+        all => Some(format!("{} are backups, and are the best path only where all are backups.", all.join(", "))),
     }
 }
 
@@ -188,7 +207,7 @@ impl Counts<'_> {
         if has_seeds {
             let names: Vec<&str> = measures.clone().map(|m| Words::of(m).name).collect();
             sentences.push(format!(
-                "A difference in {} counts from {percent:.2} % on, which headers take; the 95 % interval of the difference decides: {} worse, {} not worse, {} undecided.",
+                "A difference in {} counts if it is more than {percent:.2} %, which headers take; the 95 % interval of the difference decides: {} worse, {} not worse, {} undecided.",
                 names.join(" or "),
                 self.of(Outcome::Worse),
                 self.of(Outcome::NotWorse),

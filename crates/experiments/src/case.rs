@@ -3,7 +3,7 @@
 use crate::results::Results;
 use crate::runs::Sweep;
 use core::cmp::Ordering;
-use pathweave_report::{Difference, HEADERS, Judged};
+use pathweave_report::{Difference, Judged, least_gain};
 
 /// How a case ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub(crate) struct Case {
     pub(crate) tcp: f64,
     /// How much better the scheduler is, seed by seed; `None` if there is no seed with which both have a value.
     gain: Option<Difference>,
+    /// A gain below this is a loss that counts.
+    least_gain: f64,
     /// How many seeds both have.
     seeds: usize,
     /// With how many of them only plain TCP finishes, or delivers what is offered; with how many only the scheduler does.
@@ -39,7 +41,7 @@ impl Case {
     pub(crate) fn of(sweep: &Sweep, results: &Results, place: (usize, usize, usize)) -> Option<Self> {
         let (scenario, point, variant) = place;
         let judged = results.judged(scenario, point);
-        let (best, _) = results.best(scenario, point, sweep.plain_tcp())?;
+        let best = results.best_plain_tcp(sweep, scenario, point)?;
         let reference = results.ranked_by_seed((scenario, point, best));
         let with_seed = |seed: u64| reference.iter().find(|(s, _)| *s == seed).map(|(_, x)| *x);
         let both: Vec<(Option<f64>, Option<f64>)> =
@@ -56,6 +58,7 @@ impl Case {
             judged,
             tcp: pairs.iter().map(|(_, tcp)| tcp).sum::<f64>() / pairs.len().max(1) as f64,
             gain: Difference::of(&pairs.iter().map(turned).collect::<Vec<_>>()),
+            least_gain: least_gain(&pairs.iter().map(|(_, tcp)| *tcp).collect::<Vec<_>>(), judged),
             seeds: both.len(),
             lost: both.iter().filter(|(own, tcp)| own.is_none() && tcp.is_some()).count(),
             won: both.iter().filter(|(own, tcp)| own.is_some() && tcp.is_none()).count(),
@@ -67,11 +70,6 @@ impl Case {
         self.seeds > 1
     }
 
-    /// A gain below this is a loss that counts: more than [`HEADERS`] of plain TCP's value.
-    fn limit(&self) -> f64 {
-        -HEADERS * self.tcp
-    }
-
     pub(crate) fn outcome(&self) -> Outcome {
         let is_empty = self.judged == Judged::Goodput && self.tcp == 0.0;
         match (self.lost.cmp(&self.won), self.gain.and_then(|gain| gain.bounds())) {
@@ -79,8 +77,8 @@ impl Case {
             _ if !self.has_seeds() => Outcome::Undecided,
             (Ordering::Greater, _) => Outcome::Worse,
             (Ordering::Less, _) => Outcome::NotWorse,
-            (Ordering::Equal, Some((_, high))) if high < self.limit() => Outcome::Worse,
-            (Ordering::Equal, Some((low, _))) if low >= self.limit() => Outcome::NotWorse,
+            (Ordering::Equal, Some((_, high))) if high < self.least_gain => Outcome::Worse,
+            (Ordering::Equal, Some((low, _))) if low >= self.least_gain => Outcome::NotWorse,
             _ => Outcome::Undecided,
         }
     }
@@ -92,7 +90,7 @@ impl Case {
 
     /// Whether the mean is worse by a loss that counts.
     pub(crate) fn mean_is_lower(&self) -> bool {
-        self.gain.is_some_and(|gain| gain.mean() < self.limit())
+        self.gain.is_some_and(|gain| gain.mean() < self.least_gain)
     }
 
     /// Whether a map marks it: it is worse, or there is one seed and its values are.

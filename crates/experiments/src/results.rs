@@ -3,7 +3,7 @@
 use crate::plan::What;
 use crate::record::Record;
 use crate::runs::Sweep;
-use pathweave_lab::benefit::aggregation_benefit;
+use pathweave_lab::benefit::{aggregation_benefit, is_backup, without_backups};
 use pathweave_lab::results::Status;
 use pathweave_report::{Estimate, Judged, RunEnd};
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub struct Results {
     cells: BTreeMap<(usize, usize, usize), Seeds>,
     /// Sentences about the runs that did not complete.
     pub problems: Vec<String>,
-    /// Number of failures among them. Plain TCP that stalls on a dead path is a result and does not count.
+    /// Number of failures among them. Plain TCP that stalls is a result and does not count.
     pub failures: usize,
     /// Number of runs.
     pub runs: usize,
@@ -48,8 +48,8 @@ pub struct Results {
     pub not_begun: Vec<String>,
     /// The variants with failed runs, and the number of these runs.
     pub failed: Vec<(String, usize)>,
-    /// The schedulers with stalled runs, and the number of these runs. Plain TCP that stalls is a result and is not
-    /// listed.
+    /// The variants with stalled runs, and the number of these runs. Plain TCP with which no byte arrived is not
+    /// listed, because its path was dead.
     pub stalled: Vec<(String, usize)>,
 }
 
@@ -60,12 +60,12 @@ impl Results {
         sorted.sort_by_key(|r| r.run);
         let of = |r: &&Record| sweep.run(r.run).0.variant;
         let is_plain_tcp = |v: usize| matches!(sweep.variants[v].run, What::PlainTcp(_));
-        let counted = |status: Status, counts: &dyn Fn(usize) -> bool| {
-            let with = |v: usize| sorted.iter().filter(|r| r.status == status && of(r) == v).count();
-            let named =
-                (0..sweep.variants.len()).filter(|v| counts(*v)).map(|v| (sweep.variants[v].name.clone(), with(v)));
+        let counted = |counts: &dyn Fn(&Record) -> bool| {
+            let with = |v: usize| sorted.iter().filter(|r| of(r) == v && counts(r)).count();
+            let named = (0..sweep.variants.len()).map(|v| (sweep.variants[v].name.clone(), with(v)));
             named.filter(|(_, n)| *n > 0).collect()
         };
+        let is_dead = |r: &Record| r.metrics.get("goodput_mbps").is_none_or(|goodput| *goodput == 0.0);
         let planned = |v: &usize| sweep.cells.iter().any(|c| c.variant == *v);
         let has_run = |v: &usize| sorted.iter().any(|r| of(r) == *v);
         let not_begun = (0..sweep.variants.len()).filter(|v| planned(v) && !has_run(v));
@@ -76,8 +76,8 @@ impl Results {
             runs: records.len(),
             planned: sweep.len(),
             not_begun: not_begun.map(|v| sweep.variants[v].name.clone()).collect(),
-            failed: counted(Status::Failed, &|_| true),
-            stalled: counted(Status::Stalled, &|v| !is_plain_tcp(v)),
+            failed: counted(&|r| r.status == Status::Failed),
+            stalled: counted(&|r| r.status == Status::Stalled && !(is_plain_tcp(of(&r)) && is_dead(r))),
         };
         for record in sorted.iter().copied() {
             let (cell, seed) = sweep.run(record.run);
@@ -115,8 +115,8 @@ impl Results {
             })
             .collect();
         for cell in &sweep.cells {
-            let backup = |path: &usize| cell.data.paths.get(*path).is_none_or(|p| p.backup);
-            let used: Vec<usize> = (0..cell.data.paths.len()).filter(|path| !backup(path)).collect();
+            let used: Vec<usize> =
+                (0..cell.data.paths.len()).filter(|path| !is_backup(&cell.data, &cell.run, *path)).collect();
             for seed in 1..=sweep.plan.seeds {
                 let single =
                     |path: &usize| self.value(cell.scenario, cell.point, *baselines.get(path)?, "goodput_mbps", seed);
@@ -177,6 +177,14 @@ impl Results {
         let judged = self.judged(scenario, point);
         let seeds = self.cells.get(&(scenario, point, variant)).into_iter().flatten();
         seeds.map(|(seed, run)| (*seed, judged.value_of(run.end()))).collect()
+    }
+
+    /// Plain TCP on its best path at a point. A backup counts only if all measured paths are backups.
+    pub(crate) fn best_plain_tcp(&self, sweep: &Sweep, scenario: usize, point: usize) -> Option<usize> {
+        let is_measured = |v: &usize| self.cells.contains_key(&(scenario, point, *v));
+        let is_on_backup = |v: &usize| sweep.is_on_backup((scenario, point, *v));
+        let among = without_backups(sweep.plain_tcp().filter(is_measured), is_on_backup);
+        self.best(scenario, point, among.into_iter()).map(|(best, _)| best)
     }
 
     /// The best of some variants at a point, and the mean of its values. The best variant has the most runs with a

@@ -2,6 +2,7 @@
 
 use crate::plan::{Override, Plan, PlanScenario, PlanVariant, What};
 use pathweave_algorithms::Registry;
+use pathweave_lab::benefit::is_backup;
 use pathweave_lab::scenario::{
     Document, Files, Problem, SCHEDULERS, SET, Scenario, ScenarioError, SchedulerSpec, Variant,
 };
@@ -105,6 +106,25 @@ impl Sweep {
     /// The variants that are plain TCP.
     pub fn plain_tcp(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.variants.len()).filter(|v| matches!(self.variants[*v].run, What::PlainTcp(_)))
+    }
+
+    /// Whether a variant at this scenario and point is plain TCP on a path that is a backup.
+    pub(crate) fn is_on_backup(&self, place: (usize, usize, usize)) -> bool {
+        let cell = self.cells.iter().find(|c| (c.scenario, c.point, c.variant) == place);
+        self.backup_of(cell).is_some()
+    }
+
+    /// The name of the backup on which a cell runs plain TCP.
+    fn backup_of<'a>(&self, cell: Option<&'a Cell>) -> Option<&'a str> {
+        let cell = cell?;
+        let What::PlainTcp(path) = self.variants[cell.variant].run else { return None };
+        let name = cell.data.paths.get(path).map(|p| p.name.as_str());
+        name.filter(|_| is_backup(&cell.data, &cell.run, path))
+    }
+
+    /// The names of the backups on which the sweep runs plain TCP.
+    pub(crate) fn backups(&self) -> BTreeSet<&str> {
+        self.cells.iter().filter_map(|cell| self.backup_of(Some(cell))).collect()
     }
 
     /// A scenario's name for people: the plan's if the plan gives one, else the `name` in the scenario's file.

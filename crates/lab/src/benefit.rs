@@ -1,6 +1,7 @@
 //! The aggregation benefit: the gain of several paths over one.
 
 use crate::results::{RunResult, Status};
+use crate::scenario::{PathMode, Scenario, Variant};
 use std::collections::BTreeMap;
 
 /// The modified aggregation benefit, CP (Oh & Lee, Computer Networks 2015) eq. 9.
@@ -45,6 +46,27 @@ pub fn benefit_of(run: &RunResult, singles: &[f64]) -> Option<f64> {
 /// The path of a plain TCP run from the name in [`RunResult::scheduler`]: `tcp-path1` is path 1.
 pub fn plain_tcp_path(scheduler: &str) -> Option<usize> {
     scheduler.strip_prefix("tcp-path")?.parse().ok()
+}
+
+/// Whether a path is a backup of the measured connection, in a run of this variant.
+pub fn is_backup(scenario: &Scenario, variant: &Variant, path: usize) -> bool {
+    let connection = scenario.connections.iter().find(|c| c.measured);
+    let place = connection.and_then(|c| c.paths.iter().position(|p| *p == path).map(|i| (c, i)));
+    match (variant, place) {
+        // Plain TCP has only one path. The place of that path in the connection decides whether it is a backup.
+        (Variant::PlainTcp(i), Some((c, _))) => {
+            scenario.paths[path].backup || (c.path_mode == PathMode::Backup && *i > 0)
+        }
+        (_, Some((c, i))) => c.is_backup(i, &scenario.paths),
+        (_, None) => scenario.paths[path].backup,
+    }
+}
+
+/// The measurements of plain TCP with which several paths are compared: those on paths that are not backups, because a
+/// backup is not meant to be used alone. If every path is a backup, all of them.
+pub fn without_backups<T>(plain_tcp: impl Iterator<Item = T>, is_on_backup: impl Fn(&T) -> bool) -> Vec<T> {
+    let (backups, others): (Vec<T>, Vec<T>) = plain_tcp.partition(is_on_backup);
+    if others.is_empty() { backups } else { others }
 }
 
 /// Fills in every run's [`aggregation_benefit`](crate::results::Metrics::aggregation_benefit) from the plain TCP runs

@@ -52,15 +52,16 @@ pub struct RunResult {
     /// Results of the sources of UDP packets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<TrafficResult>,
-    /// Values over time.
+    /// Values over time. A failed run has none, and its JSON has `null`.
+    #[serde(deserialize_with = "or_nothing")]
     pub series: Series,
     /// The inputs of the run.
     pub manifest: Manifest,
 }
 
 /// Reads `null` as nothing measured.
-fn or_nothing<'de, D: Deserializer<'de>>(reader: D) -> Result<Metrics, D::Error> {
-    Ok(Option::<Metrics>::deserialize(reader)?.unwrap_or_default())
+fn or_nothing<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(reader: D) -> Result<T, D::Error> {
+    Ok(Option::<T>::deserialize(reader)?.unwrap_or_default())
 }
 
 impl RunResult {
@@ -75,7 +76,8 @@ impl RunResult {
         }
         // A quotation mark within a text has a backslash before it, so this is the key itself.
         let metrics = format!("\"metrics\":{}", serde_json::to_string(&self.metrics)?);
-        Ok(line.replacen(&metrics, "\"metrics\":null", 1))
+        let series = format!("\"series\":{}", serde_json::to_string(&self.series)?);
+        Ok(line.replacen(&metrics, "\"metrics\":null", 1).replacen(&series, "\"series\":null", 1))
     }
 
     /// Whether this is plain TCP on a path that is a backup.
@@ -409,8 +411,10 @@ mod tests {
             serde_json::from_str(&run.to_json().expect("JSON")).expect("it is JSON")
         };
         assert_eq!(value(&run(Status::Stalled))["metrics"]["goodput_mbps"], 7.5);
+        assert!(value(&run(Status::Stalled))["series"].is_object());
         let failed = run(Status::Failed);
         assert_eq!(value(&failed)["metrics"], serde_json::Value::Null);
+        assert_eq!(value(&failed)["series"], serde_json::Value::Null);
         assert_eq!(value(&failed)["reason"], "\"metrics\":{");
         let read: RunResult = serde_json::from_str(&failed.to_json().expect("JSON")).expect("it is a result");
         assert_eq!((read.status, read.metrics), (Status::Failed, Metrics::default()));

@@ -1,7 +1,8 @@
 //! Makes one run: a pure function of a scenario file, a variant, a seed and the files that the scenario names.
 
-use crate::results::{Manifest, PathInfo, RunResult, SCHEMA_VERSION};
-use crate::scenario::{Document, Files, PathMode, Scenario, ScenarioError, Variant};
+use crate::benefit::is_backup;
+use crate::results::{Manifest, PathInfo, RunResult, SCHEMA_VERSION, Series, Status};
+use crate::scenario::{Document, Files, Scenario, ScenarioError, Variant};
 use crate::sim::{BuildError, Simulation};
 use pathweave_algorithms::Registry;
 
@@ -58,17 +59,7 @@ pub fn run_watched(
     watch(&mut simulation);
     let measured = simulation.run();
     let connection = measured_connection(&scenario);
-    let backup = |path: usize| {
-        let place = connection.and_then(|c| c.paths.iter().position(|p| *p == path).map(|i| (c, i)));
-        match (variant, place) {
-            // Plain TCP has only one path. The place of that path in the connection decides whether it is a backup.
-            (Variant::PlainTcp(i), Some((c, _))) => {
-                scenario.paths[path].backup || (c.path_mode == PathMode::Backup && *i > 0)
-            }
-            (_, Some((c, i))) => c.is_backup(i, &scenario.paths),
-            (_, None) => scenario.paths[path].backup,
-        }
-    };
+    let backup = |path| is_backup(&scenario, variant, path);
     let paths = (0..scenario.paths.len()).map(|i| PathInfo { name: scenario.paths[i].name.clone(), backup: backup(i) });
     Ok(RunResult {
         schema_version: SCHEMA_VERSION,
@@ -89,7 +80,8 @@ pub fn run_watched(
         metrics: measured.metrics,
         connections: measured.connections,
         traffic: measured.traffic,
-        series: measured.series,
+        // After the failure nothing is measured.
+        series: if measured.status == Status::Failed { Series::default() } else { measured.series },
         manifest: manifest(document, &scenario, registry, files)?,
     })
 }

@@ -45,7 +45,7 @@ mod validation;
 mod verdict;
 
 pub use card::{About, Again, ExplanationLink, link_text};
-pub use comparison::{Absent, Comparison, HEADERS, Judged, Planned, RunEnd, Standing, Summary};
+pub use comparison::{Absent, Comparison, HEADERS, Judged, Planned, RunEnd, Standing, Summary, least_gain};
 pub use csv::csv;
 pub use data::drawn;
 pub use document::figure_page;

@@ -1,6 +1,6 @@
 //! The reason why a scheduler is slower: the parts of its runs' time.
 
-use crate::comparison::{Comparison, Judged, Standing, Summary, measured_s};
+use crate::comparison::{Comparison, Judged, Summary, by_results, measured_s};
 use crate::number::short;
 use crate::table::indented;
 use pathweave_lab::results::TimeSpent;
@@ -8,7 +8,7 @@ use pathweave_lab::results::TimeSpent;
 /// The least fraction of the time that counts as a reason.
 const TELLING: f64 = 0.15;
 
-/// The row to explain: the requested one, otherwise the slowest scheduler.
+/// The row to explain: the requested one, otherwise the slowest scheduler that uses several paths.
 pub fn explained<'a>(comparison: &'a Comparison, asked: Option<&str>) -> Option<&'a Summary> {
     match asked {
         Some(name) => comparison.row(name),
@@ -16,14 +16,14 @@ pub fn explained<'a>(comparison: &'a Comparison, asked: Option<&str>) -> Option<
     }
 }
 
-/// The slowest scheduler that is worse than plain TCP on one path. If there is none, the slowest one that uses several
-/// paths.
+/// The scheduler with the worst results of those that use several paths. One that lacks seeds of others counts too, with
+/// the seeds that it has.
 fn slowest(comparison: &Comparison) -> Option<&Summary> {
     if comparison.nothing_arrived() {
         return None;
     }
-    let several = || comparison.multipath().rev().filter(|s| s.only_path().is_none());
-    several().find(|s| s.standing() == Some(Standing::Worse)).or_else(|| several().next())
+    let several = comparison.multipath().filter(|row| row.only_path().is_none());
+    several.max_by(|a, b| by_results(a, b, comparison.judged.less_is_better()))
 }
 
 /// The main reason why a scheduler is behind plain TCP, as a sentence; `None` if no part of the time stands out. A part

@@ -41,8 +41,13 @@ pub struct RunOutcome {
     pub planned: usize,
 }
 
+/// The last line of JSON of a comparison that was stopped, without the line's end; `None` if all runs are finished.
+pub fn stopped_line(finished: usize, planned: usize) -> Option<String> {
+    (finished < planned).then(|| format!("{{\"stopped\":{{\"finished\":{finished},\"planned\":{planned}}}}}"))
+}
+
 /// Makes all runs and writes a line of JSON for each to `lines`, in the order of the plan, as soon as the line is
-/// known. A run that panics is a failed run. `prepare` is called with each simulation before it runs.
+/// known. After an early stop, a last line says so ([`stopped_line`]). A run that panics is a failed run. `prepare` is called with each simulation before it runs.
 ///
 /// # Errors
 /// If a line cannot be written.
@@ -139,8 +144,15 @@ impl Lines<'_> {
         let Some(result) = &mut self.results[i] else { return };
         result.metrics.aggregation_benefit = benefit_of(result, &singles.unwrap_or_default());
         result.manifest.commit = COMMIT.map(str::to_owned);
+        if self.out.is_some() {
+            let line = result.to_json().map_err(io::Error::from);
+            self.put(line);
+        }
+    }
+
+    /// Writes a line. After an error, nothing more is written.
+    fn put(&mut self, line: io::Result<String>) {
         let (Some(out), None) = (&mut self.out, &self.error) else { return };
-        let line = result.to_json().map_err(io::Error::from);
         let written = line.and_then(|line| {
             out.write_all((line + "\n").as_bytes())?;
             out.flush()
@@ -152,6 +164,9 @@ impl Lines<'_> {
     fn finish(mut self) -> Result<Vec<RunResult>, Failure> {
         for i in self.next..self.results.len() {
             self.write(i);
+        }
+        if let Some(line) = stopped_line(self.results.iter().flatten().count(), self.results.len()) {
+            self.put(Ok(line));
         }
         match self.error {
             Some(error) => Err(Failure::writing("the lines of JSON")(error)),

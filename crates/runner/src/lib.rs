@@ -29,7 +29,7 @@ mod sweep;
 mod validation;
 
 pub use execute::{Engine, Prepare, Run, failed, simulate};
-pub use execute::{NoWatch, RunOutcome, Watch, execute, spread};
+pub use execute::{NoWatch, RunOutcome, Watch, execute, spread, stopped_line};
 pub use explain::{Explained, explanation};
 pub use failure::Failure;
 pub use failure::{SchedulerFault, caught, remember_places};

@@ -310,7 +310,8 @@ fn after_ctrl_c_what_is_finished_is_kept_and_every_output_says_what_is_missing()
         .stderr(Stdio::piped())
         .spawn()
         .expect("the command can be started");
-    let finished = || fs::read_to_string(folder.join("runs.jsonl")).unwrap_or_default().lines().count();
+    let lines = || fs::read_to_string(folder.join("runs.jsonl")).unwrap_or_default();
+    let finished = || lines().lines().filter(|line| line.contains("\"scheduler\":")).count();
     std::thread::sleep(std::time::Duration::from_secs(3));
     let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(interrupt.is_ok_and(|s| s.success()));
@@ -321,6 +322,9 @@ fn after_ctrl_c_what_is_finished_is_kept_and_every_output_says_what_is_missing()
     let said = format!("Stopped early: {} of 12000 runs are finished", finished());
     assert!(stderr(&output).contains(&said) && finished() > 0, "{}", stderr(&output));
     assert!(stdout(&output).contains(&format!("\n\n{said}. With ")), "{}", stdout(&output));
+    let stopped = format!("{{\"stopped\":{{\"finished\":{},\"planned\":12000}}}}", finished());
+    assert_eq!(lines().lines().last(), Some(stopped.as_str()));
+    assert_eq!(lines().lines().count(), finished() + 1);
     let page = fs::read_to_string(folder.join("page.html")).expect("a page");
     assert!(page.contains(&format!("<div class=\"verdict worse\"><p>{said}.</p>")), "the banner is red");
     assert!(!page.contains("<div class=\"verdict\">"), "and no other one is green");

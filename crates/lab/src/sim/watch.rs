@@ -162,12 +162,9 @@ impl Watch {
                 let id = sender.holder_of(at)?;
                 app.path_of_subflow(sender, id).filter(|p| *p < self.paths)
             };
-            match sender.progress() {
+            match sender.progress(app.has_more()) {
                 Progress::NoData if sender.snapshot().sending.is_acked() => self.time.no_data_s += seconds,
-                // Without a usable subflow nothing is assigned, whatever the buffer holds.
-                Progress::NoData if app.has_more() && sender.subflows().any(|s| s.usable) => {
-                    self.time.send_buffer_s += seconds;
-                }
+                Progress::SendBufferFull => self.time.send_buffer_s += seconds,
                 Progress::NoData => self.time.sending_s += seconds,
                 Progress::CongestionWindowsFull => self.time.congestion_windows_full_s += seconds,
                 Progress::ShortSegmentWaits => self.time.nagle_s += seconds,

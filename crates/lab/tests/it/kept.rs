@@ -76,6 +76,46 @@ fn what_a_full_send_buffer_keeps_is_not_the_last_data() {
     }
 }
 
+/// Messages of 12 Mbit/s, over two paths with round trips of 100 and 300 ms. A send buffer of 50 KB lets through at most
+/// 50 KB in 100 ms, which is 4 Mbit/s, so the application always waits for room.
+const MORE_THAN_THE_BUFFER: &str = r#"
+format = 1
+name = "buffer"
+duration = "10s"
+[[path]]
+name = "a"
+rate = "20Mbps"
+delay = "50ms"
+[[path]]
+name = "b"
+rate = "20Mbps"
+delay = "150ms"
+[[connection]]
+send_buffer = "50KB"
+workload = "cbr:rate=12Mbps:message=4KiB"
+"#;
+
+#[test]
+fn a_short_segment_that_the_full_send_buffer_does_not_fill_is_not_nagles() {
+    let spec = |name: &str| Variant::Scheduler(SchedulerSpec::parse(name).expect("it is a name"));
+    for variant in [spec("roundrobin"), spec("linux"), Variant::PlainTcp(0)] {
+        for host in ["rfc", "linux"] {
+            let kept = time(&format!("{MORE_THAN_THE_BUFFER}host = \"{host}\"\n"), &variant);
+            assert!(kept.nagle_s < 0.1 && kept.send_buffer_s > 5.0, "{variant:?} on {host}: {kept:?}");
+        }
+    }
+}
+
+#[test]
+fn pacing_keeps_a_full_send_buffer_waiting_on_one_path() {
+    // 2 Mbit/s leave the buffer of 50 KB in 200 ms, longer than the round trip of 60 ms.
+    let paced = format!("{BULK}send_buffer = \"50KB\"\npacing = {{ kind = \"on\", limit = \"2Mbps\" }}\n");
+    for variant in variants() {
+        let kept = time(&paced, &variant);
+        assert!(kept.pacing_s > 8.0 && kept.send_buffer_s < 1.0, "{variant:?}: {kept:?}");
+    }
+}
+
 #[test]
 fn what_pacing_keeps_is_neither_the_windows_nor_the_schedulers() {
     for variant in variants() {

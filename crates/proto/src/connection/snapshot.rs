@@ -177,31 +177,44 @@ pub enum Progress {
     ShortSegmentWaits,
     /// A paced segment waits for its time, and there is no other data that the scheduler could assign now.
     Paced,
+    /// The send buffer is full, and some subflow could send what the application has more: all written data is
+    /// assigned, or Nagle's rule holds a segment back because it is short.
+    SendBufferFull,
 }
 
 impl Connection {
     /// The limit that keeps this connection from sending more. Call this when the connection is drained, so that
-    /// everything that could be sent has left.
-    pub fn progress(&self) -> Progress {
+    /// everything that could be sent has left. `has_more`: whether the application has data that
+    /// [`Endpoint::write`](crate::Endpoint::write) did not accept.
+    pub fn progress(&self, has_more: bool) -> Progress {
         let usable = || self.subflows.usable();
         if !self.shared.life.is_connected() || usable().next().is_none() {
             return Progress::NoData;
         }
         let is_paced = || usable().any(|s| s.tcp.waits_for_its_time());
         if self.shared.sender.map.unassigned_bytes() == 0 {
+            let has_more = has_more && self.shared.sender.map.assigned_bytes() > 0;
+            let nagle_holds = || usable().any(|s| s.tcp.nagle_holds());
+            // The data that fills the connection's send buffer may fill the subflow's too. More data would wait behind a
+            // paced segment of the same subflow.
+            let could_send = |s: &Subflow| s.has_window() && !s.tcp.waits_for_its_time();
             return match () {
+                () if has_more && self.first_choice().any(could_send) => Progress::SendBufferFull,
                 () if is_paced() => Progress::Paced,
-                () if usable().any(|s| s.tcp.nagle_holds()) => Progress::ShortSegmentWaits,
+                () if has_more && nagle_holds() => Progress::SendBufferFull,
+                () if has_more => Progress::CongestionWindowsFull,
+                () if nagle_holds() => Progress::ShortSegmentWaits,
                 () => Progress::NoData,
             };
         }
         if self.shared.sender.is_held_back_by_window() {
             return Progress::WindowFull;
         }
-        let room = self.has_room();
+        let room = self.first_choice().any(|s| s.has_space(self.shared.config.send_buffer));
         let is_last = self.shared.scheduling.held_decision == self.shared.counters.decisions;
         match self.shared.scheduling.held_by.filter(|_| is_last) {
             Some(HeldBy::SillyWindow) if room => Progress::WindowFull,
+            Some(_) if room && has_more => Progress::SendBufferFull,
             Some(_) if room => Progress::ShortSegmentWaits,
             _ if room => Progress::SchedulerWaits,
             _ if is_paced() => Progress::Paced,
@@ -209,15 +222,11 @@ impl Connection {
         }
     }
 
-    /// Whether a subflow that may be chosen has room for a segment.
-    fn has_room(&self) -> bool {
-        let has_space = |s: &Subflow| s.has_space(self.shared.config.send_buffer);
-        // A backup has room, but is not used while another subflow is alive.
-        let first_choice = || self.subflows.usable().filter(|s| !s.backup && s.is_alive());
-        match first_choice().next() {
-            Some(_) => first_choice().any(has_space),
-            None => self.subflows.usable().any(has_space),
-        }
+    /// The subflows that may be chosen. A backup is not used while another subflow is alive.
+    fn first_choice(&self) -> impl Iterator<Item = &Subflow> {
+        let is_first = |s: &&Subflow| !s.backup && s.is_alive();
+        let none = self.subflows.usable().find(is_first).is_none();
+        self.subflows.usable().filter(move |s| none || is_first(s))
     }
 
     /// A subflow that carries the byte at `at`; `None` if the byte is acknowledged or unassigned.

@@ -158,9 +158,13 @@ impl Subflow {
 
     /// As [`SubflowView::has_space`], without a view.
     pub(crate) fn has_space(&self, send_buffer: u64) -> bool {
+        self.has_window() && self.tcp.send_buffer(send_buffer) > self.tcp.queued_memory()
+    }
+
+    /// Whether the congestion window has room beyond the data that is queued.
+    pub(crate) fn has_window(&self) -> bool {
         let (tcp, queue) = (&self.tcp, self.tcp.queue());
         tcp.window().cwnd > tcp.in_flight().saturating_add(queue.unsent())
-            && tcp.send_buffer(send_buffer) > tcp.queued_memory()
     }
 
     pub(crate) fn view(&self, send_buffer: u64) -> SubflowView {

@@ -7,14 +7,15 @@ mod standing;
 mod summary;
 
 pub use judged::{Judged, RunEnd};
-use pathweave_lab::benefit::plain_tcp_path;
+use pathweave_lab::benefit::{plain_tcp_path, without_backups};
 use pathweave_lab::results::{PathInfo, RunResult, Status};
 use planned::Counts;
 pub use planned::{Absent, Planned};
+pub(crate) use rows::by_results;
 use rows::{by_scheduler, rank};
 pub(crate) use standing::BesideTcp;
 pub(crate) use standing::all_are_behind;
-pub use standing::{HEADERS, Standing};
+pub use standing::{HEADERS, Standing, least_gain};
 use std::collections::BTreeSet;
 pub use summary::Summary;
 pub(crate) use summary::measured_s;
@@ -109,9 +110,9 @@ impl Comparison {
             })
             .collect();
         rows.sort_by(|(a, _), (b, _)| rank(a, b, judged.less_is_better()));
-        let plain = |backup: bool| rows.iter().position(|(s, _)| s.plain_tcp.is_some() && (backup || !s.on_backup));
-        let first_plain_tcp = plain(true);
-        let tcp = plain(false).or(first_plain_tcp);
+        let plain = || (0..rows.len()).filter(|row| rows[*row].0.plain_tcp.is_some());
+        let first_plain_tcp = plain().next();
+        let tcp = without_backups(plain(), |row| rows[*row].0.on_backup).first().copied();
         let best = rows.iter().position(|(s, _)| s.plain_tcp.is_none());
         let linux = rows.iter().position(|(s, _)| s.is("linux"));
         let asked = against.and_then(|name| rows.iter().position(|(s, _)| s.is(name)));
@@ -165,13 +166,18 @@ impl Comparison {
 
     /// Plain TCP on its best path. A backup counts only if all paths are backups.
     pub fn best_plain_tcp(&self) -> Option<&Summary> {
-        let mut plain = self.summaries.iter().filter(|s| s.plain_tcp.is_some());
-        plain.clone().find(|s| !s.on_backup).or_else(|| plain.next())
+        let plain = self.summaries.iter().filter(|s| s.plain_tcp.is_some());
+        without_backups(plain, |s| s.on_backup).first().copied()
     }
 
     /// The best row that is not plain TCP.
     pub fn best_multipath(&self) -> Option<&Summary> {
         self.multipath().next()
+    }
+
+    /// A row of a scheduler, and the rows of others that have the same value with every seed.
+    pub(crate) fn equals<'a>(&'a self, row: &'a Summary) -> impl Iterator<Item = &'a Summary> + Clone {
+        self.multipath().filter(move |other| other.scheduler == row.scheduler || other.is_equal(row))
     }
 
     /// Whether the schedulers were measured with different seeds, so that their means are of different networks.

@@ -45,11 +45,18 @@ fn same_packets(a: &[&RunResult], b: &[&RunResult]) -> bool {
     a.len() == b.len() && !plain(a) && !plain(b) && a.iter().all(equal)
 }
 
-/// Orders two rows, the better one first: by the fraction of runs that have a value, then by the value's mean, then by
-/// goodput. A scheduler that lacks seeds of others comes after those that have a value, because its mean is of other
-/// networks than theirs.
+/// Orders two rows, the better one first: as [`by_results`], but a scheduler that lacks seeds of others comes after those
+/// that have a value, because its mean is of other networks than theirs.
 pub(super) fn rank(a: &Summary, b: &Summary, less_is_better: bool) -> Ordering {
-    let never = a.value.is_none().cmp(&b.value.is_none());
+    never(a, b)
+        .then(a.lacking.cmp(&b.lacking))
+        .then_with(|| by_results(a, b, less_is_better))
+        .then_with(|| a.scheduler.cmp(&b.scheduler))
+}
+
+/// Orders two rows by their results, the better one first: by the fraction of runs that have a value, then by the
+/// value's mean, then by goodput.
+pub(crate) fn by_results(a: &Summary, b: &Summary, less_is_better: bool) -> Ordering {
     let unfinished = (a.unfinished() * b.measured()).cmp(&(b.unfinished() * a.measured()));
     let by_value = match (a.value, b.value) {
         (Some(x), Some(y)) if less_is_better => x.mean.total_cmp(&y.mean),
@@ -57,10 +64,10 @@ pub(super) fn rank(a: &Summary, b: &Summary, less_is_better: bool) -> Ordering {
         _ => Ordering::Equal,
     };
     let by_goodput = || b.goodput_mbps.mean.total_cmp(&a.goodput_mbps.mean);
-    never
-        .then(a.lacking.cmp(&b.lacking))
-        .then(unfinished)
-        .then(by_value)
-        .then_with(by_goodput)
-        .then_with(|| a.scheduler.cmp(&b.scheduler))
+    never(a, b).then(unfinished).then(by_value).then_with(by_goodput)
+}
+
+/// Orders a row without any value after one that has some.
+fn never(a: &Summary, b: &Summary) -> Ordering {
+    a.value.is_none().cmp(&b.value.is_none())
 }

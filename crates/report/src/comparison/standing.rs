@@ -1,15 +1,31 @@
 //! Whether schedulers are better than plain TCP on one path.
 
 use super::judged::Judged;
-use crate::statistics::Difference;
+use crate::statistics::{Difference, Estimate};
 use pathweave_lab::results::RunResult;
 
 /// A scheduler is not called better than plain TCP if the difference is at most this part of plain TCP's value.
 const LEVEL: f64 = 0.01;
 
+/// Bytes of a segment that the options of Multipath TCP take: a mapping and a DATA_ACK.
+const OPTIONS: f64 = 24.0;
+/// Bytes of payload in a segment of plain TCP.
+const PAYLOAD: f64 = 1448.0;
+
 /// Largest difference, as a fraction of plain TCP's value, with which a scheduler is not called worse than plain TCP.
-/// The options of Multipath TCP cost as much: 24 bytes (a mapping and a DATA_ACK) of the 1448 in a segment.
-pub const HEADERS: f64 = 24.0 / 1448.0;
+/// The options of Multipath TCP cost as much: 24 bytes of the 1448 in a segment.
+pub const HEADERS: f64 = OPTIONS / PAYLOAD;
+
+/// The mean gain over these values of plain TCP below which several paths are called worse: [`HEADERS`] of the values,
+/// negative. It is the mean gain of a scheduler whose values are exactly as much worse than plain TCP's, rounded in the
+/// same way.
+pub fn least_gain(tcp: &[f64], judged: Judged) -> f64 {
+    let gain = |tcp: &f64| match judged.less_is_better() {
+        true => tcp - tcp * (PAYLOAD + OPTIONS) / PAYLOAD,
+        false => tcp * (PAYLOAD - OPTIONS) / PAYLOAD - tcp,
+    };
+    Estimate::of(&tcp.iter().map(gain).collect::<Vec<_>>()).map_or(0.0, |gain| gain.mean)
+}
 
 /// The result of comparing a scheduler with plain TCP on the best path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,13 +60,15 @@ impl BesideTcp {
         judged: Judged,
     ) -> Option<Self> {
         let (mut seeds, mut lost, mut won) = (0, 0, 0);
+        let mut tcp_values = Vec::new();
         for run in runs {
             let Some(other) = tcp.iter().find(|t| t.seed == run.seed) else { continue };
             seeds += 1;
             match (judged.value(run), judged.value(other)) {
                 (None, Some(_)) => lost += 1,
                 (Some(_), None) => won += 1,
-                _ => {}
+                (Some(_), Some(tcp)) => tcp_values.push(tcp),
+                (None, None) => {}
             }
         }
         let standing = match lost.cmp(&won) {
@@ -58,18 +76,18 @@ impl BesideTcp {
             std::cmp::Ordering::Less => Standing::Better,
             // One seed with which both finish decides nothing between several seeds.
             std::cmp::Ordering::Equal if seeds > 1 && difference?.is_significant().is_none() => Standing::Level,
-            std::cmp::Ordering::Equal => by_value(difference?, judged),
+            std::cmp::Ordering::Equal => by_value(difference?, least_gain(&tcp_values, judged), judged),
         };
         Some(BesideTcp { standing, seeds, lost, won })
     }
 }
 
-fn by_value(difference: Difference, judged: Judged) -> Standing {
+fn by_value(difference: Difference, least_gain: f64, judged: Judged) -> Standing {
     let gain = if judged.less_is_better() { -difference.mean() } else { difference.mean() };
     match difference.is_significant() {
         Some(false) => Standing::Level,
         _ if gain > LEVEL * difference.reference_mean => Standing::Better,
-        _ if gain < -HEADERS * difference.reference_mean => Standing::Worse,
+        _ if gain < least_gain => Standing::Worse,
         _ => Standing::Level,
     }
 }

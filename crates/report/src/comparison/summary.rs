@@ -11,6 +11,14 @@ use pathweave_lab::scenario::HostModel;
 /// Fraction of the traffic from which on one path counts as the only one used.
 const ONE_PATH: f64 = 0.995;
 
+/// The results of one run that rank it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct OfSeed {
+    seed: u64,
+    value: Option<f64>,
+    goodput_mbps: f64,
+}
+
 /// One scheduler (or plain TCP on one path) over all seeds of a scenario.
 ///
 /// All means include every run that did not fail. A stalled run counts with the data that it delivered. Completion
@@ -62,6 +70,8 @@ pub struct Summary {
     pub time: TimeSpent,
     /// The warnings of the runs, each once.
     pub warnings: Vec<String>,
+    /// The results of each run that did not fail.
+    pub(super) seeds: Vec<OfSeed>,
     /// Difference of the ranking value to the comparison's reference; `None` for the reference itself.
     pub against: Option<Difference>,
     /// Difference to plain TCP on the best path; `None` for that row itself and without plain TCP.
@@ -108,6 +118,28 @@ impl Summary {
     /// Longest time between two deliveries of messages, ms.
     pub fn longest_gap_ms(&self) -> Option<f64> {
         self.metric(LONGEST_GAP)
+    }
+
+    /// Both rows' results with each seed that both have.
+    fn beside<'a>(&'a self, other: &'a Summary) -> impl Iterator<Item = (OfSeed, OfSeed)> + 'a {
+        let of_other = |own: &OfSeed| other.seeds.iter().find(|o| o.seed == own.seed);
+        self.seeds.iter().filter_map(move |own| Some((*own, *of_other(own)?)))
+    }
+
+    /// The difference of the ranking value to another row.
+    pub(crate) fn value_beside(&self, other: &Summary) -> Option<Difference> {
+        Difference::of(&self.beside(other).filter_map(|(a, b)| a.value.zip(b.value)).collect::<Vec<_>>())
+    }
+
+    /// The difference of the goodput to another row.
+    pub(crate) fn goodput_beside(&self, other: &Summary) -> Option<Difference> {
+        Difference::of(&self.beside(other).map(|(a, b)| (a.goodput_mbps, b.goodput_mbps)).collect::<Vec<_>>())
+    }
+
+    /// Whether both rows have the same seeds, and the same ranking value, or none, with each of them.
+    pub(crate) fn is_equal(&self, other: &Summary) -> bool {
+        let both = self.beside(other).filter(|(a, b)| a.value.is_some() == b.value.is_some()).count();
+        both == self.seeds.len() && both == other.seeds.len() && self.value_beside(other).is_none_or(|d| d.is_equal)
     }
 
     /// The row's value of the metric with this CSV column.
@@ -190,6 +222,10 @@ pub(super) fn summarise(runs: &[&RunResult], paths: usize, judged: Judged) -> Su
         metrics: METRICS.iter().map(|m| m.sum_up(runs.iter().map(|r| &r.metrics))).collect(),
         time: mean_time(runs, paths),
         warnings: warnings(runs),
+        seeds: runs
+            .iter()
+            .map(|r| OfSeed { seed: r.seed, value: judged.value(r), goodput_mbps: r.metrics.goodput_mbps })
+            .collect(),
         against: None,
         against_tcp: None,
         against_linux: None,

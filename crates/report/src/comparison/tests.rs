@@ -203,6 +203,56 @@ fn a_backup_is_no_path_to_compare_with() {
 }
 
 #[test]
+fn every_path_without_data_is_explained() {
+    let results = |unused_delivers: bool| {
+        let mut all = Vec::new();
+        for seed in 1..=3 {
+            all.push(run("minrtt", seed, 3.8, [90, 0]));
+            all.push(run("tcp-path0", seed, 4.1, [90, 0]));
+            all.push(run("tcp-path1", seed, 20.0, [0, 90]));
+            all.push(run("tcp-path2", seed, 0.0, [0, 0]));
+            if unused_delivers {
+                all.push(run("tcp-path3", seed, 1.0, [0, 0]));
+            }
+        }
+        for r in &mut all {
+            r.paths[1].backup = true;
+            let names = if unused_delivers { &["lte", "wire"][..] } else { &["lte"] };
+            r.paths.extend(names.iter().map(|name| PathInfo { name: (*name).into(), backup: false }));
+            r.metrics.per_path.resize(r.paths.len(), PathMetrics::default());
+        }
+        said(&all)
+    };
+    let text = results(false);
+    let only = "Only wlan carried data: 3g is a backup, and plain TCP delivers nothing on lte.";
+    assert!(text.contains(only), "{text}");
+    let text = results(true);
+    let only = "Only wlan carried data, with every scheduler; 3g is a backup, and plain TCP delivers nothing on lte.";
+    assert!(text.contains(only), "{text}");
+}
+
+#[test]
+fn equal_values_are_named_as_equal_whatever_the_packets_were() {
+    // Other packets, and the same goodput.
+    let rows = [("blest", 3.0, [6, 4]), ("minrtt", 3.0, [5, 5]), ("tcp-path0", 7.6, [9, 0])];
+    let text = said(&seeds(&rows));
+    assert!(text.contains("the best of the 2 are blest and minrtt; each delivers 4.0 Mbit/s"), "{text}");
+    assert!(!text.contains("most of all") && !text.contains("within 1 %"), "{text}");
+    let text = said(&seeds(&[rows[0], rows[1], ("tcp-path0", 1.0, [9, 0])]));
+    assert!(text.starts_with("blest and minrtt are equally good: each delivers 4.0 Mbit/s"), "{text}");
+    let text = said(&seeds(&[rows[0], rows[1], ("weave", 2.0, [6, 4]), ("tcp-path0", 1.0, [9, 0])]));
+    assert!(text.starts_with("blest and minrtt are the best of the 3 schedulers compared: each delivers"), "{text}");
+    // No transfer finishes, except over one path.
+    let mut stalled: Vec<RunResult> = Vec::new();
+    for r in seeds(&rows) {
+        let seconds = r.plain_tcp.map(|_| 2.0);
+        stalled.push(sized(r, seconds));
+    }
+    let text = said(&stalled);
+    assert!(text.contains(" Each delivers 4.0 Mbit/s."), "{text}");
+}
+
+#[test]
 fn several_scenarios_are_several_comparisons() {
     let mut other = run("minrtt", 1, 1.0, [1, 1]);
     other.scenario = "other".into();
@@ -381,7 +431,7 @@ fn streams_that_are_not_bound_by_capacity_are_judged_by_delay() {
         told(&c),
         "weave is the best of the 2 schedulers compared: it has a delay of 352 ms at the 99th percentile, 7.7 s (96 %) less than \
          plain TCP on wlan (the same with every seed); that is 6.3 s (95 %) less than linux (the same with every seed). \
-         Its median delay is 40.0 ms, and its longest time without a delivery 360 ms; the longest of all is 7.0 s, with linux."
+         Its median delay is 40.0 ms, and its longest time without a delivery 360 ms; the longest of all schedulers is 7.0 s, with linux."
     );
     let text = table(&c, 80);
     let heading: Vec<&str> = text.lines().nth(1).expect("a heading").split_whitespace().collect();

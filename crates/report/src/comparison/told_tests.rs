@@ -2,7 +2,7 @@
 
 use super::tests::{asked, of, run, said, seeds, sized, told};
 use super::*;
-use crate::{Tone, table, verdict};
+use crate::{Tone, ranked, table, verdict};
 use pathweave_lab::results::{ConnectionResult, Metrics, STARTS_AFTER_THE_END, Status, TimeSpent};
 
 #[test]
@@ -39,6 +39,33 @@ fn without_a_common_set_of_seeds_none_is_the_best() {
     assert!(said.to_string().starts_with(start) && said.tone == Tone::Open, "{said}");
 }
 
+#[test]
+fn a_loss_of_exactly_what_headers_take_is_not_more() {
+    // The options of Multipath TCP take 24 of the 1448 bytes in a segment.
+    for value in [3.0, 10.0, 7.5, 0.7, 12.0] {
+        let results = |own: f64, is_sized: bool| -> Vec<_> {
+            let both = |seed| [run("minrtt", seed, own, [5, 5]), run("tcp-path0", seed, value, [9, 0])];
+            let as_asked = |r: RunResult| {
+                if is_sized {
+                    let s = r.metrics.goodput_mbps;
+                    sized(r, Some(s))
+                } else {
+                    r
+                }
+            };
+            [1, 2, 3].into_iter().flat_map(both).map(as_asked).collect()
+        };
+        let (slower, less) = (value * 1472.0 / 1448.0, value * 1424.0 / 1448.0);
+        for (own, is_sized) in [(slower, true), (less, false)] {
+            let text = said(&results(own, is_sized));
+            assert!(!text.contains("worse than one") && !text.contains("is slower than"), "{text}");
+            let more = if is_sized { own * 1.0001 } else { own / 1.0001 };
+            let text = said(&results(more, is_sized));
+            assert!(text.contains("worse than one"), "{text}");
+        }
+    }
+}
+
 /// Times of a run of 10 s.
 fn spent(results: &mut [RunResult], scheduler: &str, time: &TimeSpent) {
     results.iter_mut().filter(|r| r.scheduler == scheduler).for_each(|r| r.metrics.time = time.clone());
@@ -64,6 +91,26 @@ fn a_reason_explains_the_difference() {
     assert!(with(&mut results, &repairs(1.0, 8.0)).ends_with(" 3g was repairing losses for 8.00 of 10.0 s."));
     spent(&mut results, "tcp-path1", &repairs(0.0, 7.0));
     assert!(!with(&mut results, &repairs(1.0, 8.0)).contains("repairing"), "plain TCP on the path does so too");
+}
+
+#[test]
+fn the_time_of_the_slowest_scheduler_is_explained() {
+    let explained = |results: &[RunResult]| {
+        let text = ranked(&of(results), None, 80);
+        let line = text.lines().find_map(|line| line.strip_prefix("Where the time went with ")).map(str::to_owned);
+        line.and_then(|line| line.split(' ').next().map(str::to_owned)).unwrap_or_else(|| panic!("{text}"))
+    };
+    let rows = [("fast", 6.0, [6, 4]), ("middle", 3.0, [6, 4]), ("slow", 1.0, [6, 4]), ("tcp-path0", 7.6, [9, 0])];
+    let mut results = seeds(&rows);
+    results.iter_mut().for_each(|r| r.metrics.time = TimeSpent { sending_s: 10.0, ..TimeSpent::default() });
+    assert_eq!(explained(&results), "slow");
+    // A scheduler with one seed is last in the table, whether it is the slowest or not.
+    let one_seed = |scheduler: &str| {
+        let keep = |r: &&RunResult| r.scheduler != scheduler || r.seed == 1;
+        results.iter().filter(keep).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(explained(&one_seed("slow")), "slow");
+    assert_eq!(explained(&one_seed("fast")), "slow");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Sentences about the best scheduler, its lead, and schedulers that are as good.
 
 use super::words::{
-    amount, compared, does, does_not, finishes, first_of, is, is_level, no_scheduler, plain_tcp, schedulers, with_same,
-    with_this_seed,
+    amount, compared, does, does_not, finishes, first_of, is, is_level, names, no_scheduler, one_of, plain_tcp,
+    schedulers, with_same, with_this_seed,
 };
 use crate::comparison::{BesideTcp, Comparison, Judged, Summary, all_are_behind};
 use pathweave_units::counted;
@@ -29,7 +29,8 @@ pub(super) fn lead(comparison: &Comparison, best: &Summary) -> String {
 fn first(comparison: &Comparison, best: &Summary) -> String {
     let whole = || comparison.multipath().filter(|row| row.lacking == 0);
     let (rows, all) = (comparison.multipath().count(), schedulers(whole()));
-    let (names, several) = (with_same(best), !best.same.is_empty());
+    let equals = names(comparison.equals(best));
+    let (names, several) = (one_of(&equals), equals.len() > 1);
     let (it, are) = if several { ("each", "are") } else { ("it", "is") };
     let text = match (rows, whole().count()) {
         (1, _) if !several => return format!("{names} "),
@@ -40,6 +41,7 @@ fn first(comparison: &Comparison, best: &Summary) -> String {
         (_, 1) if several => format!("{names} are the only schedulers {WHOLE}: each "),
         (_, 1) => format!("{names} is the only scheduler {WHOLE}: it "),
         (_, n) if n < rows => format!("{names} {are} the best of the {all} schedulers {WHOLE}: {it} "),
+        _ if equals.len() == all => format!("{names} are equally good: each "),
         _ => format!("{names} {are} the best of the {all} schedulers compared: {it} "),
     };
     with_this_seed(comparison.seeds.len() == 1, text)
@@ -80,15 +82,16 @@ fn behind(comparison: &Comparison, best: &Summary, value: f64, tcp: &Summary) ->
     let whole = || comparison.multipath().filter(|row| row.lacking == 0);
     let (tcp, all) = (plain_tcp(comparison, tcp), schedulers(whole()));
     let one_seed = best.beside_tcp.is_some_and(|beside| beside.seeds == 1);
-    let (names, nobody) = (with_same(best), no_scheduler(comparison, one_seed));
-    let each = if best.same.is_empty() { "" } else { "each " };
+    let equals = names(comparison.equals(best));
+    let (names, nobody) = (one_of(&equals), no_scheduler(comparison, one_seed));
+    let each = if equals.len() == 1 { "" } else { "each " };
     let of = if comparison.is_uneven() { format!("{all} {WHOLE}") } else { all.to_string() };
-    let who = match (comparison.multipath().count(), whole().count(), best.same.len()) {
-        (1, _, 0) => String::new(),
+    let who = match (comparison.multipath().count(), whole().count(), equals.len()) {
+        (1, _, 1) => String::new(),
         (1, ..) => format!("{names} do the same; each "),
         _ if best.lacking > 0 => format!("{names} {each}"),
         (rows, 1, _) if rows > 1 => format!("{names}, alone {WHOLE}, {each}"),
-        (_, _, 0) => format!("the best of the {of}, {names}, "),
+        (_, _, 1) => format!("the best of the {of}, {names}, "),
         (..) => format!("the best of the {of} are {names}; each "),
     };
     if let Some(BesideTcp { seeds, lost, .. }) = best.beside_tcp.filter(|b| b.lost > b.won) {
@@ -147,7 +150,7 @@ fn beside_tcp(comparison: &Comparison, best: &Summary) -> String {
 fn beside_linux(comparison: &Comparison, best: &Summary) -> String {
     let judged = comparison.judged;
     let is_first = comparison.summaries.first().is_some_and(|row| row.scheduler == best.scheduler);
-    if best.is("linux") {
+    if comparison.equals(best).any(|row| row.is("linux")) {
         let alone = comparison.multipath().count() == 1 || comparison.is_uneven();
         return if alone || !is_first { "" } else { "; none of those compared beats the scheduler of Linux" }.into();
     }
@@ -165,22 +168,38 @@ fn none_finishes(comparison: &Comparison, best: &Summary) -> String {
     let tcp = tcp
         .map_or(String::new(), |tcp| format!(", while {} {}", plain_tcp(comparison, tcp), finishes_some(judged, tcp)));
     let all = schedulers(comparison.multipath());
-    let most = match comparison.multipath().count() {
-        1 => format!("It delivers {}.", amount(Judged::Goodput, best.goodput_mbps.mean)),
-        _ if comparison.is_uneven() => {
-            format!("{} delivers {}.", with_same(best), amount(Judged::Goodput, best.goodput_mbps.mean))
-        }
-        _ => format!(
-            "Of the {all} compared, {} delivers most, {}.",
-            with_same(best),
-            amount(Judged::Goodput, best.goodput_mbps.mean)
-        ),
-    };
+    let most = most(comparison, best, all);
     match all {
         1 => {
             with_this_seed(comparison.seeds.len() == 1, format!("{} {}{tcp}. {most}", best.scheduler, does_not(judged)))
         }
         _ => format!("{} {}{tcp}. {most}", no_scheduler(comparison, comparison.seeds.len() == 1), finishes(judged)),
+    }
+}
+
+/// The sentence about the scheduler that delivers most, if no run of any scheduler has a ranking value. Rows whose
+/// goodput reads the same are named together.
+fn most(comparison: &Comparison, best: &Summary, all: usize) -> String {
+    let text = |row: &Summary| amount(Judged::Goodput, row.goodput_mbps.mean);
+    let (most, several) = (text(best), !best.same.is_empty());
+    if comparison.multipath().count() == 1 {
+        return format!("{} {most}.", if several { "Each delivers" } else { "It delivers" });
+    }
+    if comparison.is_uneven() {
+        return format!("{} {} {most}.", with_same(best), if several { "deliver" } else { "delivers" });
+    }
+    let (first, others): (Vec<&Summary>, Vec<&Summary>) = comparison.multipath().partition(|row| text(row) == most);
+    let first = names(first);
+    let is_close = |row: &&Summary| row.goodput_beside(best).and_then(|d| d.is_significant()) == Some(false);
+    let close = names(others.into_iter().filter(is_close));
+    let close = match close.len() {
+        0 => String::new(),
+        n => format!("; {} {} not significantly behind", first_of(&close), is(n)),
+    };
+    match first.len() {
+        1 => format!("Of the {all} compared, {} delivers most, {most}{close}.", first[0]),
+        n if n == all => format!("Each delivers {most}."),
+        _ => format!("Of the {all} compared, {} deliver most, each {most}{close}.", one_of(&first)),
     }
 }
 
@@ -196,9 +215,11 @@ pub(super) fn delays(comparison: &Comparison, best: &Summary) -> Option<String> 
         amount(judged, gap)
     );
     let longest = |row: &Summary| row.longest_gap_ms().unwrap_or(0.0);
-    let worst = comparison.multipath().max_by(|a, b| longest(a).total_cmp(&longest(b)));
-    if let Some(worst) = worst.filter(|worst| longest(worst) >= 2.0 * gap && longest(worst) > 0.0) {
-        text += &format!("; the longest of all is {}, with {}", amount(judged, longest(worst)), with_same(worst));
+    let worst = comparison.multipath().map(longest).fold(0.0, f64::max);
+    if worst >= 2.0 * gap && worst > 0.0 {
+        let worst = amount(judged, worst);
+        let with = names(comparison.multipath().filter(|row| amount(judged, longest(row)) == worst));
+        text += &format!("; the longest of all schedulers is {worst}, with {}", one_of(&with));
     }
     Some(text + ".")
 }
@@ -209,9 +230,7 @@ pub(super) fn as_good(comparison: &Comparison, best: &Summary) -> Option<String>
     best.value.filter(|value| value.mean > 0.0 && best.unfinished() == 0)?;
     let (mut near, mut unclear) = (Vec::new(), Vec::new());
     let linux_is_said = best.against_linux.is_some();
-    let whole = comparison
-        .multipath()
-        .filter(|row| row.scheduler != best.scheduler && row.unfinished() == 0 && row.lacking == 0);
+    let whole = comparison.multipath().filter(|row| !row.is_equal(best) && row.unfinished() == 0 && row.lacking == 0);
     for row in whole.filter(|row| !(linux_is_said && row.is("linux") && row.same.is_empty())) {
         let Some(difference) = row.against_best else { continue };
         let names = core::iter::once(&row.scheduler).chain(&row.same).cloned();

@@ -9,7 +9,8 @@
 //! than [`HEADERS`](crate::HEADERS), and significantly if there are several seeds.
 //!
 //! A scheduler is "whole" if it has a measurement with each seed for which any scheduler has one. Other schedulers are
-//! never called the best. "No scheduler" is "None of the N that ran" if some never ran, "None of the N measured" if
+//! never called the best. Schedulers are "equal" if they have the same value, or none, with the same seeds; they are named
+//! together ("A and B are the best", "each takes"). "No scheduler" is "None of the N that ran" if some never ran, "None of the N measured" if
 //! some failed in every run, and "no scheduler that ran" or "no scheduler measured" if one is left. Sentences about the
 //! best begin with "With this seed" if there is one.
 //!
@@ -38,10 +39,11 @@
 //! | No scheduler is as good as plain TCP on PATH, which is a backup: that ... | plain TCP on a backup ranks before plain TCP on the other paths; it is clearly better than the best scheduler, and better than every other; not green |
 //! | No scheduler reaches plain TCP on PATH: the best of the N, NAME, ... (goodput); No scheduler is as fast as plain TCP on PATH: ... | plain TCP on its best path is clearly better than the best scheduler, and better than every other |
 //! | No scheduler finishes as often as plain TCP on PATH: ... | with every scheduler there are more seeds with which only plain TCP has a value than seeds with which only the scheduler has |
-//! | No scheduler finishes. Of the N compared, NAME delivers most. | no scheduler's run has a value, though plain TCP's has |
+//! | No scheduler finishes. Of the N compared, NAME delivers most. | no scheduler's run has a value, though plain TCP's has; "NAMES deliver most, each" if their goodput reads the same, "Each delivers" if that of all does; "NAMES are not significantly behind" if the 95 % interval of the differences in goodput contains 0 |
 //! | NAME is the best of the N schedulers compared: it ... | none of these, and there are several; each value is the mean of its runs |
 //! | NAME is the best of the N schedulers with all measured seeds: it ... | the same, and N of the schedulers are whole; with one, "NAME is the only scheduler with all measured seeds" |
 //! | The schedulers have different seeds, and none is called the best. NAME: it ... | the same, and no whole scheduler has a value; not green |
+//! | NAMES are equally good: each ... | none of these, there are several, and all are equal |
 //! | NAME ... | none of these, and there is one |
 //! | with K of S seeds plain TCP on PATH does not finish, and it does | beside plain TCP: with K of the common seeds only the scheduler has a value; the reverse likewise |
 //! | exactly as much as NAME with every seed / with this seed | all differences are 0 |
@@ -49,14 +51,14 @@
 //! | practically as much as NAME (D more, ...) | the mean difference is at most 1 %, and not as above |
 //! | D (P %) more than NAME (...) | the mean difference is more than 1 %, and not as above; `significant`, `the same with every seed`, or `one seed: significance unknown` |
 //! | none of those compared beats the scheduler of Linux | `linux` ranks first of all, plain TCP included, other schedulers were run, and all are whole |
-//! | Its median delay is ..., and its longest time without a delivery ...; the longest of all is ..., with NAME. | the delay is judged; the last part if another scheduler's is at least twice as long |
-//! | NAMES are within 1 % of it. | their mean difference from the best one is at most 1 %; `linux` is left out where the first sentence has it, and those that are not whole |
+//! | Its median delay is ..., and its longest time without a delivery ...; the longest of all schedulers is ..., with NAMES. | the delay is judged; the last part if another scheduler's is at least twice as long |
+//! | NAMES are within 1 % of it. | they are not equal to it, and their mean difference from the best one is at most 1 %; `linux` is left out where the first sentence has it, and those that are not whole |
 //! | NAMES are not significantly worse. | the 95 % interval of the differences from the best one contains 0, the sentence above does not name them, and they are whole |
 //! | It sent over PATH alone. | all its bytes went over this path, and not those of every scheduler; "almost" from 99.5 % on |
-//! | Only PATH carried data, with every scheduler / : NAME is a backup / : plain TCP delivers nothing on NAME. | all bytes of every scheduler went over this path; "Hardly any data went over another path than PATH" from 99.5 % on |
-//! | Two paths are worse than one with K of N schedulers, most of all with NAME: ... | "for example with NAME" if some of the K is not whole; K of the N schedulers that use several paths, and have two seeds or more in common with plain TCP on its best path, are clearly worse than it, or finish less often; "here with every scheduler" if that is so of all that were asked for |
+//! | Only PATH carried data: NAME is a backup, and plain TCP delivers nothing on NAME. | all bytes of every scheduler went over this path; each reason if there is such a path; "with every scheduler" if a path has none of the two reasons; "Hardly any data went over another path than PATH" from 99.5 % on |
+//! | Two paths are worse than one with K of N schedulers, most of all with NAME: ... | "for example with NAME" if some of the K is not whole, or not told apart from NAME by the seeds and by the rounded value; without a name if the K are equal; K of the N schedulers that use several paths, and have two seeds or more in common with plain TCP on its best path, are clearly worse than it, or finish less often; "here with every scheduler" if that is so of all that were asked for |
 //! | With this seed two paths are worse than one ... | the same by the means, if no scheduler has two seeds in common with plain TCP |
-//! | The receive window was full for S of T s, ... | what takes more of the time of the scheduler named last than of plain TCP's: the largest such part, at least 15 % of the time, and of the goodput or the completion time at least the part that is missing ([`culprit`](crate::time_spent::culprit)) |
+//! | The receive window was full for S of T s, ... | what takes more of the time of the scheduler named last than of plain TCP's: the largest such part, at least 15 % of the time, and of the goodput or the completion time at least the part that is missing ([`culprit`](crate::time_spent::culprit)); not if several equal schedulers are named |
 
 mod lead;
 mod notices;

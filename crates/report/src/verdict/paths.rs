@@ -1,6 +1,6 @@
 //! Sentences about the paths that carried data, and about several paths that are worse than one.
 
-use super::words::{all_of, compared, does_not, number_word, plain_tcp, schedulers};
+use super::words::{all_of, amount, compared, does_not, names, number_word, one_of, plain_tcp, schedulers};
 use crate::comparison::{BesideTcp, Comparison, Standing, Summary};
 use crate::time_spent::culprit;
 use pathweave_units::counted;
@@ -22,17 +22,27 @@ pub(super) fn one_path(comparison: &Comparison, best: &Summary) -> Option<String
     }
     let idle = comparison.summaries.iter().filter(|s| s.goodput_mbps.mean == 0.0).filter_map(|s| s.plain_tcp);
     let idle: Vec<String> = idle.filter(|p| *p != path).map(|p| comparison.path_name(p)).collect();
-    let backups = comparison.path_info.iter().filter(|p| p.backup && p.name != only);
+    let backups = comparison.path_info.iter().filter(|p| p.backup && p.name != only && !idle.contains(&p.name));
     let backups: Vec<String> = backups.map(|p| p.name.clone()).collect();
     let carried = match comparison.multipath().all(alone) {
         true => format!("Only {only} carried data"),
         false => format!("Hardly any data went over another path than {only}"),
     };
-    Some(match (&idle[..], &backups[..]) {
-        ([], []) => format!("{carried}, with every scheduler."),
-        ([], [one]) => format!("{carried}: {one} is a backup."),
-        ([], backups) => format!("{carried}: {} are backups.", all_of(backups)),
-        (idle, _) => format!("{carried}: plain TCP delivers nothing on {}.", all_of(idle)),
+    let mut reasons = Vec::new();
+    match &backups[..] {
+        [] => {}
+        [one] => reasons.push(format!("{one} is a backup")),
+        backups => reasons.push(format!("{} are backups", all_of(backups))),
+    }
+    if !idle.is_empty() {
+        reasons.push(format!("plain TCP delivers nothing on {}", all_of(&idle)));
+    }
+    let all_have_one = 1 + idle.len() + backups.len() == comparison.paths;
+    let reasons = reasons.join(", and ");
+    Some(match (all_have_one, reasons.is_empty()) {
+        (true, _) => format!("{carried}: {reasons}."),
+        (false, true) => format!("{carried}, with every scheduler."),
+        (false, false) => format!("{carried}, with every scheduler; {reasons}."),
     })
 }
 
@@ -74,9 +84,12 @@ pub(super) fn worse_than_one(comparison: &Comparison) -> Option<String> {
         (_, 1) => format!("{how_many} paths are worse than one with the one scheduler measured"),
         _ => format!("{how_many} paths are worse than one with {bad} of {}", counted(all, "scheduler")),
     };
-    if all > 1 {
-        let most = if all_are_whole { "most of all" } else { "for example" };
-        text.push_str(&format!(", {most} with {}", worst.scheduler));
+    let equals: Vec<&Summary> = worse.iter().map(|(row, _)| *row).filter(|row| row.is_equal(worst)).collect();
+    let equal_names = names(equals.iter().copied());
+    let is_alone = worse.iter().all(|(row, _)| row.is_equal(worst) || is_told_apart(comparison, row, worst));
+    if all > 1 && (bad == 1 || equal_names.len() < bad) {
+        let most = if all_are_whole && is_alone { "most of all" } else { "for example" };
+        text.push_str(&format!(", {most} with {}", one_of(&equal_names)));
     }
     if with_worst.lost > with_worst.won {
         let BesideTcp { lost, seeds, .. } = with_worst;
@@ -92,8 +105,19 @@ pub(super) fn worse_than_one(comparison: &Comparison) -> Option<String> {
         text.push_str(&format!(": {}", compared(comparison.judged, &difference, Some(&name))));
     }
     text.push('.');
-    if let Some(reason) = culprit(comparison, worst) {
+    // Rows with equal values may have spent their time differently.
+    if let Some(reason) = culprit(comparison, worst).filter(|_| equals.len() == 1) {
         text.push_str(&format!(" {reason}"));
     }
     Some(text)
+}
+
+/// Whether the results of two rows differ by more than chance and rounding.
+fn is_told_apart(comparison: &Comparison, row: &Summary, other: &Summary) -> bool {
+    if row.unfinished() * other.measured() != other.unfinished() * row.measured() {
+        return true;
+    }
+    let (Some(a), Some(b)) = (row.value, other.value) else { return false };
+    let reads_the_same = amount(comparison.judged, a.mean) == amount(comparison.judged, b.mean);
+    !reads_the_same && row.value_beside(other).is_some_and(|d| d.is_significant() != Some(false))
 }

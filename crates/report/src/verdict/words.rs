@@ -88,10 +88,19 @@ pub(super) fn schedulers<'a>(rows: impl Iterator<Item = &'a Summary>) -> usize {
 
 /// The names in a row: `minrtt`, `minrtt and lws`, `minrtt and 4 more`.
 pub(super) fn with_same(summary: &Summary) -> String {
-    match &summary.same[..] {
-        [] => summary.scheduler.clone(),
-        [one] => format!("{} and {one}", summary.scheduler),
-        several => format!("{} and {} more", summary.scheduler, several.len()),
+    one_of(&names([summary]))
+}
+
+/// The names of the schedulers in these rows.
+pub(super) fn names<'a>(rows: impl IntoIterator<Item = &'a Summary>) -> Vec<String> {
+    rows.into_iter().flat_map(|row| core::iter::once(&row.scheduler).chain(&row.same)).cloned().collect()
+}
+
+/// The first name, and the number of the others: `minrtt`, `minrtt and lws`, `minrtt and 4 more`.
+pub(super) fn one_of(names: &[String]) -> String {
+    match names {
+        [first, _, _, ..] => format!("{first} and {} more", names.len() - 1),
+        _ => all_of(names),
     }
 }
 

@@ -44,7 +44,7 @@ fn no_sentence_is_contradicted_by_its_runs() {
 }
 
 /// Every kind of sentence and part of a sentence.
-const KINDS: [&str; 44] = [
+const KINDS: [&str; 48] = [
     "stopped",
     "never run",
     "lacks seeds",
@@ -87,6 +87,10 @@ const KINDS: [&str; 44] = [
     "near",
     "unclear",
     "one path",
+    "equal",
+    "equal most",
+    "equal worst",
+    "for example",
     "worse than one",
     "with this seed",
 ];
@@ -312,6 +316,10 @@ impl Reader<'_> {
             assert!(self.case.lacking(&listed(said.get(1)).0[0]) > 0, "{text}");
             self.saw("different seeds");
             (listed(said.get(1)), said.rest().to_owned())
+        } else if let Some(said) = fits(r"^(.*?) are equally good: each ", text) {
+            let names = listed(said.get(1));
+            assert!(is_even && names.0.len() + names.1 == whole, "{text}");
+            (names, said.rest().to_owned())
         } else if let Some(said) = fits(r"^(.*?) do the same: each ", text) {
             self.saw("same");
             (listed(said.get(1)), said.rest().to_owned())
@@ -327,14 +335,17 @@ impl Reader<'_> {
         (bare, names)
     }
 
-    /// Checks that these schedulers are the best and have the same packets.
-    fn best(&self, (names, more): &(Vec<String>, usize), text: &str) {
+    /// Checks that these schedulers are the best, and are all that have the same values.
+    fn best(&mut self, (names, more): &(Vec<String>, usize), text: &str) {
         let schedulers = self.case.schedulers();
         let best = names[0].as_str();
         assert!(!schedulers.iter().any(|other| self.case.is_better(other, best)), "{text}");
-        let same: Vec<&str> = schedulers.into_iter().filter(|s| *s == best || self.case.is_twin(s, best)).collect();
-        assert!(names.iter().all(|n| same.contains(&n.as_str())), "{text}");
-        assert!(names.len() + more <= same.len(), "{text}");
+        let equals = self.case.equals(best);
+        assert!(names.iter().all(|n| equals.contains(&n.as_str())), "{text}");
+        assert_eq!(names.len() + more, equals.len(), "{text}: {equals:?}");
+        if equals.iter().any(|other| *other != best && !self.case.is_twin(other, best)) {
+            self.saw("equal");
+        }
     }
 
     /// Checks the predicate: `it delivers 7.5 Mbit/s`, or `it finishes in 2 of 3 runs`.
@@ -394,7 +405,7 @@ impl Reader<'_> {
 
     fn none_finishes(&mut self, text: &str) -> Option<String> {
         let said = fits(
-            r"^(?:No scheduler (?:finishes|delivers what is offered)|([^ ]+) does not (?:finish|deliver what is offered))(?:, while (plain TCP on [a-z0-9]+) (?:finishes|delivers what is offered) in ([0-9]+) of ([0-9]+) runs?)?\. (?:It delivers ([0-9.]+ [^ ]+)\.|Of the ([0-9]+) compared, (.*) delivers most, ([0-9.]+ [^ ]+)\.|([a-z0-9 ]+) delivers ([0-9.]+ [^ ]+)\.)$",
+            r"^(?:No scheduler (?:finishes|delivers what is offered)|([^ ]+) does not (?:finish|deliver what is offered))(?:, while (plain TCP on [a-z0-9]+) (?:finishes|delivers what is offered) in ([0-9]+) of ([0-9]+) runs?)?\. (?:(?:It|Each) delivers? ([0-9.]+ [^ ]+)\.|Of the ([0-9]+) compared, (.*?) delivers? most, (?:each )?([0-9.]+ [^ ;]+?)(?:; (.*) (?:is|are) not significantly behind)?\.|([a-z0-9 ]+) delivers? ([0-9.]+ [^ ]+)\.)$",
             text,
         )?;
         let schedulers = self.case.schedulers();
@@ -404,17 +415,43 @@ impl Reader<'_> {
             let found = (self.case.values(tcp).len(), self.case.measured(tcp).len());
             assert_eq!((said.number(3), said.number(4)), found, "{text}");
         }
-        let (best, amount) = match (said.get(6).is_empty(), said.get(9).is_empty()) {
-            (true, true) => (schedulers[0].to_owned(), said.get(5)),
-            (true, false) => (listed(said.get(9)).0[0].clone(), said.get(10)),
+        let (best, amount) = match (said.get(6).is_empty(), said.get(10).is_empty()) {
+            (true, true) => {
+                // If the goodput of all reads the same, the largest is the best one's, and then the name decides.
+                let is_twin = |s: &&&str| schedulers.iter().take_while(|o| o != s).any(|o| self.case.is_twin(o, s));
+                let by_goodput =
+                    |a: &&&str, b: &&&str| self.case.goodput(b).total_cmp(&self.case.goodput(a)).then_with(|| a.cmp(b));
+                let best = schedulers.iter().filter(|s| !is_twin(s)).min_by(by_goodput).expect(text);
+                ((*best).to_owned(), said.get(5))
+            }
+            (true, false) => (listed(said.get(10)).0[0].clone(), said.get(11)),
             (false, _) => (listed(said.get(7)).0[0].clone(), said.get(8)),
         };
         let goodput = self.case.goodput(&best);
         let is_even = self.case.whole().len() == schedulers.len();
-        assert_eq!(said.get(9).is_empty(), is_even, "{text}");
+        assert_eq!(said.get(10).is_empty(), is_even, "{text}");
         assert!(!is_even || schedulers.iter().all(|s| self.case.goodput(s) <= goodput + 1e-9), "{text}");
         let number = amount.strip_suffix(" Mbit/s").expect(text);
         assert!(patterns::rounds_to(number, goodput), "{text}: {goodput}");
+        if is_even {
+            // All whose goodput reads the same are named, and all that the seeds do not tell from the best.
+            let reads = |s: &&&str| patterns::rounds_to(number, self.case.goodput(s));
+            let equals: Vec<&&str> = schedulers.iter().filter(reads).collect();
+            let (names, more) = match said.get(7) {
+                "" => (schedulers.iter().map(|s| (*s).to_owned()).collect(), 0),
+                names => listed(names),
+            };
+            assert!(names.iter().all(|n| equals.contains(&&n.as_str())), "{text}");
+            assert_eq!(names.len() + more, equals.len(), "{text}: {equals:?}");
+            let is_close = |s: &&&str| !reads(s) && self.case.goodput_is_close(s, &best);
+            let close: Vec<&&str> = schedulers.iter().filter(is_close).collect();
+            let (names, more) = listed(said.get(9));
+            assert!(names.iter().all(|n| close.contains(&&n.as_str())), "{text}");
+            assert_eq!(names.len() + more, close.len(), "{text}: {close:?}");
+            if equals.iter().any(|other| **other != best && !self.case.is_twin(other, &best)) {
+                self.saw("equal most");
+            }
+        }
         self.saw("none finishes");
         Some(best)
     }

@@ -2,7 +2,7 @@
 
 use super::random::{Case, PATHS};
 use pathweave_lab::results::{RunResult, Status};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The 0.975 quantiles of Student's t for 1 to 3 degrees of freedom, from a printed table.
 const STUDENT: [f64; 3] = [12.706, 4.303, 3.182];
@@ -78,6 +78,33 @@ impl Case {
         let digests = |s: &str| self.runs(s).iter().map(|r| (r.seed, r.digest.clone())).collect::<Vec<_>>();
         let whole = |s: &str| self.runs(s).len() == self.measured(s).len();
         digests(a) == digests(b) && whole(a) && whole(b)
+    }
+
+    /// The schedulers, this one among them, that have the same value, or none, with the same seeds.
+    pub(super) fn equals(&self, scheduler: &str) -> Vec<&str> {
+        let by_seed = |s: &str| {
+            let runs = self.measured(s);
+            let all: BTreeMap<u64, Option<f64>> = runs.into_iter().map(|r| (r.seed, of(self.by(), r))).collect();
+            all
+        };
+        let own = by_seed(scheduler);
+        let is_near = |a: &Option<f64>, b: &Option<f64>| match (a, b) {
+            (Some(a), Some(b)) => (a - b).abs() < 1e-7,
+            (a, b) => a == b,
+        };
+        let is_equal = |s: &&str| {
+            let other = by_seed(s);
+            own.keys().eq(other.keys()) && own.values().zip(other.values()).all(|(a, b)| is_near(a, b))
+        };
+        self.schedulers().into_iter().filter(is_equal).collect()
+    }
+
+    /// The difference of the mean goodput, if several seeds do not tell both apart.
+    pub(super) fn goodput_is_close(&self, a: &str, b: &str) -> bool {
+        let of_seed = |r: &RunResult| self.measured(b).into_iter().find(|o| o.seed == r.seed);
+        let pair = |r: &&RunResult| Some(r.metrics.goodput_mbps - of_seed(r)?.metrics.goodput_mbps);
+        let all: Vec<f64> = self.measured(a).iter().filter_map(pair).collect();
+        all.len() > 1 && Differences { all, base: 1.0 }.significant() == Some(false)
     }
 
     /// The schedulers with a measurement that are not plain TCP.

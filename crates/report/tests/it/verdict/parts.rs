@@ -91,7 +91,7 @@ impl Reader<'_> {
     /// Checks the sentence with other delays.
     pub(super) fn delays(&mut self, text: &str, best: Option<&str>) -> bool {
         let pattern = format!(
-            "^Its median delay is {AMOUNT}, and its longest time without a delivery {AMOUNT}(?:; the longest of all is {AMOUNT}, with (.*))?\\.$"
+            "^Its median delay is {AMOUNT}, and its longest time without a delivery {AMOUNT}(?:; the longest of all schedulers is {AMOUNT}, with (.*))?\\.$"
         );
         let (Some(said), Some(best)) = (fits(&pattern, text), best) else { return false };
         let amount = |group: usize| (said.get(group).to_owned(), said.get(group + 1).to_owned());
@@ -108,7 +108,10 @@ impl Reader<'_> {
             assert!(all < 2.0 * longest(best) + 1e-9, "{text}: {all}");
         } else {
             assert!(self.case.shows(&amount(5), all), "{text}");
-            assert!(listed(said.get(7)).0.iter().all(|s| longest(s) == all), "{text}");
+            let (names, more) = listed(said.get(7));
+            let longest_of_all: Vec<&str> = self.case.schedulers().into_iter().filter(|s| longest(s) == all).collect();
+            assert!(names.iter().all(|s| longest_of_all.contains(&s.as_str())), "{text}");
+            assert_eq!(names.len() + more, longest_of_all.len(), "{text}: {longest_of_all:?}");
             self.saw("longest of all");
         }
         self.saw("delays");
@@ -122,7 +125,8 @@ impl Reader<'_> {
         let (Some(said), Some(best)) = (fits(pattern, text), best) else { return false };
         let others: Vec<&str> = (self.case.schedulers().into_iter())
             .filter(|s| {
-                self.case.unfinished(s) == 0.0 && self.case.lacking(s) == 0 && *s != best && !self.case.is_twin(s, best)
+                let is_equal = self.case.equals(best).contains(s);
+                self.case.unfinished(s) == 0.0 && self.case.lacking(s) == 0 && !is_equal
             })
             .collect();
         let is = |s: &str, near: bool| {
@@ -193,11 +197,30 @@ impl Reader<'_> {
         (worse, judged, one_seed)
     }
 
+    /// Whether the values of two schedulers differ by more than chance, and read differently.
+    fn is_told_apart(&self, a: &str, b: &str) -> bool {
+        if (self.case.unfinished(a) - self.case.unfinished(b)).abs() > 1e-9 {
+            return true;
+        }
+        let (Some(x), Some(y)) = (self.case.mean(a), self.case.mean(b)) else { return false };
+        // Three digits, but at most one after the point from 1 on, and two below.
+        let text = |x: f64| {
+            let x = if self.case.by() == By::Delay && x >= 999.5 { x / 1e3 } else { x };
+            let digits = match x {
+                x if x >= 99.95 => 0,
+                x if x >= 0.95 => 1,
+                _ => 2,
+            };
+            format!("{x:.digits$}")
+        };
+        text(x) != text(y) && self.case.differences(a, b).is_some_and(|d| d.significant() != Some(false))
+    }
+
     /// Checks the sentence about two paths that are worse than one.
     pub(super) fn worse(&mut self, text: &str) -> bool {
         let (Some(worst), tcp) = (
-            fits(r"paths are worse than one .*, (?:most of all|for example) with ([a-z]+)", text)
-                .map(|said| said.get(1).to_owned())
+            fits(r"paths are worse than one .*, (?:most of all|for example) with ([a-z0-9, ]+)[:.]", text)
+                .map(|said| listed(said.get(1)).0[0].clone())
                 .or_else(|| Some((*self.worse_than_one().0.first()?).to_owned())),
             self.case.best_plain_tcp().first().map(|s| (*s).to_owned()),
         ) else {
@@ -208,7 +231,7 @@ impl Reader<'_> {
         }
         let bare = self.compare(&worst, tcp.as_deref(), text);
         let said = fits(
-            r"^(?:(With this seed t)|T)wo paths are worse than one (?:here( with every scheduler)?|with ([0-9]+) of (?:the )?([0-9]+) schedulers( that use both)?|with the one scheduler (?:(that uses both)|measured))(, (?:most of all|for example) with [a-z]+)?(?:: <than>|: <with>)?\.(?: (.*)\.)?$",
+            r"^(?:(With this seed t)|T)wo paths are worse than one (?:here( with every scheduler)?|with ([0-9]+) of (?:the )?([0-9]+) schedulers( that use both)?|with the one scheduler (?:(that uses both)|measured))(?:, (most of all|for example) with ([a-z0-9, ]+))?(?:: <than>|: <with>)?\.(?: (.*)\.)?$",
             &bare,
         )
         .unwrap_or_else(|| panic!("{text}\n{bare}"));
@@ -219,8 +242,19 @@ impl Reader<'_> {
         assert!(!worse.iter().filter(comparable).any(|other| self.case.is_better(&worst, other)), "{text}: {worse:?}");
         let all = self.case.schedulers();
         let whole = |s: &&str| self.case.lacking(s) == 0;
-        assert!(!text.contains("most of all") || worse.iter().all(whole), "{text}");
-        assert!(!text.contains("for example") || !worse.iter().all(whole), "{text}");
+        let equals = self.case.equals(&worst);
+        let equals: Vec<&&str> = worse.iter().filter(|s| equals.contains(s)).collect();
+        let is_close = |s: &&str| !equals.contains(&s) && !self.is_told_apart(s, &worst);
+        let are_told_apart = worse.iter().all(whole) && !worse.iter().any(is_close);
+        if said.get(7).is_empty() {
+            assert!(judged.len() == 1 || (worse.len() > 1 && equals.len() == worse.len()), "{text}: {equals:?}");
+        } else {
+            let (names, more) = listed(said.get(8));
+            assert!(names.iter().all(|n| equals.contains(&&n.as_str())), "{text}: {equals:?}");
+            assert_eq!(names.len() + more, equals.len(), "{text}: {equals:?}");
+            assert_eq!(said.get(7) == "most of all", are_told_apart, "{text}");
+        }
+        let has_equals = equals.iter().any(|other| **other != worst && !self.case.is_twin(other, &worst));
         if text.contains("the one scheduler") {
             assert_eq!((worse.len(), judged.len()), (1, 1), "{text}");
             assert_eq!(said.get(6).is_empty(), all.len() == 1, "{text}");
@@ -232,8 +266,14 @@ impl Reader<'_> {
             assert_eq!((said.number(3), said.number(4)), (worse.len(), judged.len()), "{text}");
             assert_eq!(said.get(5).is_empty(), judged.len() == all.len(), "{text}");
         }
-        if !said.get(8).is_empty() {
-            self.culprit(&worst, said.get(8));
+        if !said.get(9).is_empty() {
+            self.culprit(&worst, said.get(9));
+        }
+        if said.get(7) == "for example" {
+            self.saw("for example");
+        }
+        if has_equals {
+            self.saw("equal worst");
         }
         self.saw(if one_seed { "with this seed" } else { "worse than one" });
         true
