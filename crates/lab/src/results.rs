@@ -133,9 +133,10 @@ pub struct Metrics {
     pub window_limited_s: f64,
     /// Data waiting out of order at the receiver, as the maximum of every 10 ms.
     pub out_of_order_bytes: OutOfOrder,
-    /// Times between two deliveries of in-order data to the application, ms (CP §4.2). Data that becomes in order at
-    /// the same time is one delivery, so data that waits for a slow path makes these times long. The maximum is the
-    /// longest time without a delivery in which the application waited for data, from the start up to the end.
+    /// Times between two deliveries of in-order data to the application, ms (CP §4.2). All data that is released at the
+    /// same time is one delivery, so data that waits for a slow path makes these times long. The maximum counts only
+    /// times in which the application waited for data; it includes those before the first delivery and after the last
+    /// one.
     #[serde(default)]
     pub arrival_interval_ms: Intervals,
     /// Segments sent and not acknowledged on all subflows together, the mean over the measured time (REMS §6).
