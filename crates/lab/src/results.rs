@@ -89,7 +89,7 @@ impl RunResult {
 pub struct PathInfo {
     /// The path's name.
     pub name: String,
-    /// Whether the measured connection uses it only if no other path works.
+    /// Whether the measured connection uses this path only if no other path works.
     pub backup: bool,
 }
 

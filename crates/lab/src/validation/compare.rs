@@ -65,7 +65,7 @@ pub struct Comparison {
     pub reference: Reference,
     /// The scenario's class.
     pub class: Class,
-    /// Linux's completion time in seconds (sized), otherwise goodput in 10⁶ bit/s.
+    /// Linux's completion time in seconds if the scenario is a sized transfer, otherwise its goodput in 10⁶ bit/s.
     pub linux: Quartiles,
     /// Our results, in the same unit.
     pub ours: Quartiles,
