@@ -37,7 +37,7 @@ impl Quartiles {
 /// The class of a scenario. Each class has limits of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Class {
-    /// Whether it is MPTCP instead of plain TCP.
+    /// Whether the scenarios of the class have MPTCP and not plain TCP.
     pub mptcp: bool,
     /// Whether a path in use has random loss.
     pub random_loss: bool,
