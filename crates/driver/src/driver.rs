@@ -53,7 +53,7 @@ pub struct Driver<I, A> {
 }
 
 impl<I: PacketIo, A: Applications> Driver<I, A> {
-    /// A driver of these parts. It does nothing until it is called.
+    /// A driver of these parts, which does nothing before the first call of [`Driver::step`].
     pub fn new(endpoints: Vec<Endpoint>, io: I, applications: A) -> Self {
         Driver { endpoints, io, applications, touched: Vec::new() }
     }

@@ -38,7 +38,7 @@ pub struct Results {
     cells: BTreeMap<(usize, usize, usize), Seeds>,
     /// Sentences about the runs that did not complete.
     pub problems: Vec<String>,
-    /// Number of failures among them. Plain TCP that stalls is a result and does not count.
+    /// Number of failures among the runs that did not complete. Plain TCP that stalls is a result and does not count.
     pub failures: usize,
     /// Number of runs.
     pub runs: usize,

@@ -23,24 +23,26 @@ struct Path {
     back: f64,
 }
 
-/// The most that the measured connection can deliver in the long run, 10⁶ bit/s of the application's data. `None` if
-/// the bound does not apply: with several measured connections, with links that follow a trace, that change or whose
-/// delay is normally distributed, and if nothing limits a path.
+/// The most that the measured connection can deliver in the long run, 10⁶ bit/s of the application's data. The bound
+/// does not apply, and the result is `None`, in these cases: several connections are measured; a link follows a trace,
+/// changes, or has a normally distributed delay; or nothing limits a path.
 ///
-/// With cᵢ the data that path i can bring each second, random losses left out, fᵢ its shortest delay to the receiver, b the
-/// shortest delay back of any path, and W the window (the receive buffer, or the send buffer if that is smaller):
+/// Let cᵢ be the data that path i can bring each second, without the share that random losses take. Let fᵢ be the
+/// path's shortest delay to the receiver, b the shortest delay back of any path, and W the window (the receive buffer,
+/// or the send buffer if that is smaller). Then:
 ///
 /// > bound = max Σ xᵢ, where 0 ≤ xᵢ ≤ cᵢ and Σ xᵢ·(fᵢ + b) ≤ W
 ///
-/// A byte that arrives over path i was sent fᵢ earlier at the latest, and is acknowledged b later at the earliest; for
-/// that long it takes up room in the window, and all bytes together take up at most W at any time.
+/// A byte that arrives over path i was sent fᵢ earlier at the latest, and is acknowledged b later at the earliest.
+/// During all this time the byte takes up room in the window, and all bytes together take up at most W at any time.
 /// `docs/notes/the-bound.md` has the whole proof, and says what it leaves out. The maximum is reached by filling the
 /// paths in the order of their delays.
 ///
 /// The numbers are those of the scenario: header sizes, MTU, random losses and the delays of all links. Paths that
-/// share a link share its rate, which is left out, so the bound is higher than necessary there.
+/// share a link count with the link's whole rate each, so the bound is higher than necessary for them.
 ///
-/// A short run can deliver slightly more, because data that waited at the receiver when the measured time began counts in it.
+/// A short run can deliver slightly more, because data that waited at the receiver when the measured time began counts
+/// in the run.
 pub fn goodput_bound_mbps(scenario: &Scenario) -> Option<f64> {
     let mut measured = scenario.connections.iter().filter(|c| c.measured);
     let (Some(connection), None) = (measured.next(), measured.next()) else { return None };

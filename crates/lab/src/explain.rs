@@ -164,11 +164,11 @@ pub struct SubflowEntry {
     pub window_space_segments: u32,
     /// Bytes assigned and not acknowledged.
     pub queued_bytes: u64,
-    /// Free space of its send buffer, bytes.
+    /// Free space of the subflow's send buffer, bytes.
     pub send_buffer_space_bytes: u64,
-    /// Whether it is a backup.
+    /// Whether the subflow is a backup.
     pub backup: bool,
-    /// Whether it is dark: it has given no answer for a while.
+    /// Whether the subflow is dark: it has given no answer for a while.
     pub stale: bool,
 }
 

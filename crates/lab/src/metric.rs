@@ -41,7 +41,7 @@ pub struct InResult {
     pub key: &'static str,
     /// The unit of the number in the result.
     pub unit: &'static str,
-    /// Number of these units in one unit of the metric.
+    /// How many of the result's units make one unit of the metric: 1000 for a result in bytes and a metric in KB.
     pub per: f64,
     /// The number; `None` if runs of this kind have none.
     pub of: fn(&Metrics) -> Option<f64>,

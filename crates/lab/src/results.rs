@@ -91,7 +91,7 @@ impl RunResult {
 pub struct PathInfo {
     /// The path's name.
     pub name: String,
-    /// Whether the measured connection uses it only if no other path works.
+    /// Whether the measured connection uses this path only if no other path works.
     pub backup: bool,
 }
 
@@ -135,9 +135,10 @@ pub struct Metrics {
     pub window_limited_s: f64,
     /// Data waiting out of order at the receiver, as the maximum of every 10 ms.
     pub out_of_order_bytes: OutOfOrder,
-    /// Times between two deliveries of in-order data to the application, ms (CP §4.2). Data that becomes in order at
-    /// the same time is one delivery, so data that waits for a slow path makes these times long. The maximum is the
-    /// longest time without a delivery in which the application waited for data, from the start up to the end.
+    /// Times between two deliveries of in-order data to the application, ms (CP §4.2). All data that is released at the
+    /// same time is one delivery, so data that waits for a slow path makes these times long. The maximum counts only
+    /// times in which the application waited for data; it includes those before the first delivery and after the last
+    /// one.
     #[serde(default)]
     pub arrival_interval_ms: Intervals,
     /// Segments sent and not acknowledged on all subflows together, the mean over the measured time (REMS §6).
@@ -222,15 +223,15 @@ pub struct TimeSpent {
     /// The application had more to write, and the send buffer (setting `send_buffer`) was full of data on its way.
     #[serde(default)]
     pub send_buffer_s: f64,
-    /// None of these: data was being sent.
+    /// None of the parts above: data was being sent.
     pub sending_s: f64,
     /// Times by path in which the shared window was full and the first missing byte was on this path.
     pub window_full_by_path_s: Vec<f64>,
     /// Times by path in which the receiver held later data back because the first missing byte was on this path.
     pub blocked_by_path_s: Vec<f64>,
-    /// Times by path in which its subflow was in slow start.
+    /// Times by path in which the path's subflow was in slow start.
     pub slow_start_by_path_s: Vec<f64>,
-    /// Times by path in which its subflow repaired losses, in fast recovery or after a timeout.
+    /// Times by path in which the path's subflow repaired losses, in fast recovery or after a timeout.
     pub recovery_by_path_s: Vec<f64>,
 }
 
@@ -258,7 +259,7 @@ pub struct ConnectionResult {
     pub received_bytes: u64,
     /// Time from the connection's start to the delivery of its last byte, seconds; `None` if it did not end by itself.
     pub completion_s: Option<f64>,
-    /// The reason why it ended early.
+    /// The reason why the connection ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -360,9 +361,9 @@ pub struct QuantitySeries {
 pub struct LinkSeries {
     /// The link's name: `NAME.up` or `NAME.down`.
     pub link: String,
-    /// The paths that use it, indices into the result's `paths`.
+    /// The paths that use the link, indices into the result's `paths`.
     pub paths: Vec<usize>,
-    /// Bytes that wait in its queue at the end of each step.
+    /// Bytes that wait in the link's queue at the end of each step.
     pub queue_bytes: Vec<u64>,
     /// The link's capacity in each step, 10⁶ bit/s; empty if the rate is unlimited.
     pub capacity_mbps: Vec<f64>,

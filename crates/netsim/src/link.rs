@@ -205,8 +205,8 @@ impl<P: Packet + Clone> Link<P> {
         }
     }
 
-    /// Works out what happened up to `now`, so that the getters return the state at `now`. There is no other visible
-    /// effect.
+    /// Computes all that happened on the link up to `now`, so that the getters return the state at `now`. There is no
+    /// other visible effect.
     #[inline]
     pub fn advance(&mut self, now: Instant) {
         self.clock = self.clock.max(now);

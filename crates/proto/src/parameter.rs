@@ -64,13 +64,13 @@ impl fmt::Display for Kind<'_> {
 pub struct Parameter<'a> {
     /// Name in scenarios and on the command line.
     pub name: &'a str,
-    /// Values that it takes.
+    /// The values that the parameter takes.
     pub kind: Kind<'a>,
     /// Unit; empty for pure numbers and words.
     pub unit: &'a str,
     /// Default value, as a user would write it.
     pub default: &'a str,
-    /// One line on what it does.
+    /// One line that says what the parameter does.
     pub description: &'a str,
     /// Source of the default.
     pub source: &'a str,

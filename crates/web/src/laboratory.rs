@@ -37,7 +37,7 @@ impl Laboratory {
         Laboratory { registry: Registry::builtin(), asked: None }
     }
 
-    /// Answers one request (see the crate's documentation). Both are JSON.
+    /// Answers one request (see the crate's documentation). The request and the answer are JSON.
     pub fn reply(&mut self, request: &str) -> String {
         let reply = serde_json::from_str(request)
             .map_err(|error| Failure::Input(format!("not a request: {error}")))

@@ -113,9 +113,9 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
 pub struct Redundancy {
     /// The least number of segments.
     pub least_segments: u64,
-    /// A side repeats what it delivers in this many round-trip time variations.
+    /// How much each side repeats: the data that the side delivers in this many round-trip time variations.
     pub variations: f64,
-    /// Limit of that, as a fraction of the side's part of the chunk.
+    /// Limit of the repeated data, as a fraction of the side's part of the chunk.
     pub most: f64,
 }
 

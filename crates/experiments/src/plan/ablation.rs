@@ -7,7 +7,7 @@ use super::{Override, Plan, PlanVariant, What};
 pub struct Ablation {
     /// A name for people.
     pub name: String,
-    /// The settings that it changes, in every scenario and at every point.
+    /// The settings that the ablation changes, in every scenario and at every point.
     pub set: Vec<Override>,
     /// Schedulers with the parameters that all their variants get: `blest:delta=0.001`.
     pub run: Vec<String>,

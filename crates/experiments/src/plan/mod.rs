@@ -105,7 +105,7 @@ pub enum Form {
 pub struct Figure {
     /// The heading.
     pub title: String,
-    /// The form in which it is drawn.
+    /// The form in which the figure is drawn.
     pub form: Form,
     /// The index of the horizontal axis's parameter; `None` for boxes and distributions.
     pub x: Option<usize>,

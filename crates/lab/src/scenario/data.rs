@@ -103,7 +103,7 @@ pub struct Path {
     pub quota: Option<u64>,
     /// Priority, shown to schedulers; lower is preferred.
     pub priority: u32,
-    /// Whether its subflows are backups (the B bit of MP_JOIN and MP_PRIO).
+    /// Whether subflows on this path are backups (the B bit of MP_JOIN and MP_PRIO).
     pub backup: bool,
     /// The middleboxes on the path, beginning next to the client.
     pub middleboxes: Vec<Middlebox>,
@@ -124,12 +124,12 @@ impl Path {
 pub struct Connection {
     /// The connection's name.
     pub name: String,
-    /// Indices of the paths that it may use. It connects on the first.
+    /// Indices of the paths that the connection may use. It connects on the first.
     pub paths: Vec<usize>,
     /// Whether the metrics count this connection, and whether it uses the compared schedulers. The other connections
     /// are competitors.
     pub measured: bool,
-    /// Time at which it connects, from the start of the run.
+    /// Time at which the connection connects, from the start of the run.
     pub start: Duration,
     /// Largest delay of the connect after `start`. The seed draws the delay from a uniform distribution.
     pub start_spread: Duration,
@@ -137,8 +137,8 @@ pub struct Connection {
     pub direction: Direction,
     /// The data to send.
     pub workload: Workload,
-    /// The page whose objects it loads together with every other connection that names this page. Empty means a page of
-    /// its own.
+    /// The web page whose objects the connection loads, together with every other connection that names this page.
+    /// Empty means a page of its own.
     pub page: String,
     /// Use of the paths.
     pub path_mode: PathMode,
@@ -151,7 +151,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Whether the subflow over the `index`-th of its paths is a backup.
+    /// Whether the subflow over the `index`-th path of the connection is a backup.
     pub fn is_backup(&self, index: usize, paths: &[Path]) -> bool {
         let declared = self.paths.get(index).and_then(|path| paths.get(*path)).is_some_and(|path| path.backup);
         declared || (self.path_mode == PathMode::Backup && index > 0)
@@ -323,7 +323,7 @@ pub(crate) fn default_connection() -> Connection {
 pub struct Traffic {
     /// The source's name.
     pub name: String,
-    /// Index of the path that its packets take.
+    /// Index of the path that the packets take.
     pub path: usize,
     /// Direction of the packets: from the client to the server (upload) or back.
     pub direction: Direction,

@@ -17,7 +17,7 @@ const MAX_STEPS: u64 = 100_000;
 pub struct Measured {
     /// End of the run.
     pub status: Status,
-    /// The reason why it did not complete.
+    /// The reason why the run did not complete.
     pub reason: Option<String>,
     /// Hash of everything that a capture of all links would show.
     pub digest: String,

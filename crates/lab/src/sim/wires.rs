@@ -23,9 +23,9 @@ pub type Capture = Box<dyn FnMut(&Tap, &Segment)>;
 pub struct HostPacket<'a> {
     /// Time of the packet.
     pub at: Instant,
-    /// Index of its path in the scenario.
+    /// Index of the packet's path in the scenario.
     pub path: usize,
-    /// Whether the host sends it; otherwise it receives it.
+    /// Whether the host sends the packet; otherwise the host receives it.
     pub sent: bool,
     /// The packet.
     pub segment: &'a Segment,

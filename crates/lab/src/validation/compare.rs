@@ -37,7 +37,7 @@ impl Quartiles {
 /// The class of a scenario. Each class has limits of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Class {
-    /// Whether it is MPTCP instead of plain TCP.
+    /// Whether the scenarios of the class have MPTCP and not plain TCP.
     pub mptcp: bool,
     /// Whether a path in use has random loss.
     pub random_loss: bool,
@@ -65,7 +65,7 @@ pub struct Comparison {
     pub reference: Reference,
     /// The scenario's class.
     pub class: Class,
-    /// Linux's completion time in seconds (sized), otherwise goodput in 10⁶ bit/s.
+    /// Linux's completion time in seconds if the scenario is a sized transfer, otherwise its goodput in 10⁶ bit/s.
     pub linux: Quartiles,
     /// Our results, in the same unit.
     pub ours: Quartiles,

@@ -28,7 +28,7 @@ pub struct OurRun {
     pub retransmitted_segments: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// The reason why it did not complete.
+    /// The reason why the run did not complete.
     pub problem: Option<String>,
 }
 

@@ -203,9 +203,10 @@ impl Connection {
         self.subflows.iter().filter_map(|s| Some(((s.tcp.local, s.tcp.remote), s.tcp.time_wait()?)))
     }
 
-    /// Whether both streams have ended: all data and both ends of the stream have arrived and are acknowledged, as far as this side
-    /// knows. Nothing can be lost any more. [`ConnectionEvent::Closed`] comes later, when each subflow has ended too. A subflow
-    /// whose path is dark delays that by `close_timeout` ([`Connection::set_close_timeout`]); then the subflow is reset.
+    /// Whether both streams have ended: all data and both ends of the stream have arrived and are acknowledged, as far
+    /// as this side knows. Nothing can be lost any more. [`ConnectionEvent::Closed`] comes later, when each subflow has
+    /// ended too. A subflow whose path is dark delays that event by `close_timeout`
+    /// ([`Connection::set_close_timeout`]); then the subflow is reset.
     pub fn has_ended(&self) -> bool {
         self.shared.is_over()
     }

@@ -22,11 +22,13 @@ pub struct Kinds(u8);
 impl Kinds {
     /// No kind.
     pub const NONE: Kinds = Kinds(0);
-    /// Events of the connection and its subflows, and limits that hold data back: seldom more than a few per second.
+    /// Events of the connection and its subflows, and limits that hold data back: seldom more than a few observations
+    /// per second.
     pub const CONNECTION: Kinds = Kinds(1);
-    /// Decisions of the scheduler and the connection on where data goes, with reasons: some for each segment.
+    /// Decisions of the scheduler and the connection on where data goes, with reasons: several observations for each
+    /// segment.
     pub const DECISIONS: Kinds = Kinds(2);
-    /// Sent, lost, acknowledged and received data: some for each segment.
+    /// Sent, lost, acknowledged and received data: several observations for each segment.
     pub const SEGMENTS: Kinds = Kinds(4);
     /// All kinds.
     pub const ALL: Kinds = Kinds(7);

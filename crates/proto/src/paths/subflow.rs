@@ -259,11 +259,11 @@ pub struct SubflowSnapshot {
     pub remote: SocketAddr,
     /// Whether the subflow carries data only while no other can (RFC 8684 §3.3.8).
     pub backup: bool,
-    /// Whether data may be assigned to it.
+    /// Whether data may be assigned to the subflow.
     pub usable: bool,
     /// Whether the subflow has ended and no longer waits for old segments.
     pub closed: bool,
-    /// The connection's judgement of its path.
+    /// The connection's judgement of the subflow's path.
     pub health: PathHealth,
     /// Data bytes of a full segment.
     pub mss: u32,
@@ -273,7 +273,7 @@ pub struct SubflowSnapshot {
     pub first_bytes: u64,
     /// Data bytes that wait for a hole in the subflow's own sequence.
     pub held_bytes: u64,
-    /// Size of the largest IP packet on its path, as far as it is known, bytes.
+    /// Size of the largest IP packet on the subflow's path, as far as it is known, bytes.
     pub path_mtu: u32,
     /// Settings of the subflow's path.
     pub path: PathTerms,
@@ -285,7 +285,7 @@ pub struct SubflowSnapshot {
     pub queue: QueueState,
     /// Losses and rates.
     pub delivery: Delivery,
-    /// State of its TCP beyond these groups.
+    /// State of the subflow's TCP that is in none of the groups above.
     pub tcp: TcpInfo,
     /// Counters since the subflow began.
     pub counters: Counters,

@@ -79,8 +79,8 @@ impl View<'_> {
         self.subflows.iter().find(|s| s.id == id)
     }
 
-    /// The subflows that a scheduler should choose from: living ones that are not backups; if there are none, living
-    /// ones; if there are none of these either, all.
+    /// The subflows that a scheduler should choose from: the living ones that are not backups. If all living subflows
+    /// are backups, these; if no subflow lives, all.
     pub fn candidates(&self) -> impl Iterator<Item = &SubflowView> + Clone {
         //= RFC 8684 §3.3.8: "a subflow where the receiver has indicated that B=1 SHOULD NOT be used to send data unless there are
         //= no usable subflows where B=0"

@@ -22,7 +22,7 @@ pub struct TcpInfo {
     pub window_shift: u8,
     /// Window scale of the window fields that the peer sends.
     pub peer_window_shift: u8,
-    /// Segment size that our SYN announced, data and option bytes.
+    /// Segment size that our SYN announced, in bytes; TCP options count, the fixed headers do not.
     pub offered_mss: u32,
     /// Data bytes of the largest segment received.
     pub largest_received: u32,

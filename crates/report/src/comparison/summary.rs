@@ -29,7 +29,7 @@ pub struct Summary {
     pub scheduler: String,
     /// The congestion controller as written.
     pub congestion: String,
-    /// The hosts on which it ran.
+    /// The hosts on which the scheduler ran.
     pub host: HostModel,
     /// Other schedulers whose runs put exactly the same packets on every link with every seed, so that all their
     /// numbers are the same.
