@@ -169,6 +169,12 @@ pub(crate) enum Chore {
     },
     /// Make some small experiments, a sweep that is killed and resumed, shards, and the page
     Experiments,
+    /// Make a release, one folder below target/dist/: crates, the command, a Debian package, wheels, sums (20 minutes)
+    Release {
+        /// Try the release that was made in a bare Debian, which is installed into target/ first (root)
+        #[arg(long)]
+        check: bool,
+    },
     /// Write docs/schedulers/ from the sources and docs/results/
     Schedulers,
 }

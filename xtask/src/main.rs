@@ -18,6 +18,7 @@ mod page;
 mod peers;
 mod playground;
 mod python;
+mod release;
 mod reproduction;
 mod results;
 mod rooms;
@@ -210,6 +211,8 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         Chore::Experiments => {
             steps.step("experiments", |_| results::build().and_then(|()| experiments::smoke()));
         }
+        Chore::Release { check: true } => release::check::check(steps),
+        Chore::Release { check: false } => release::make(steps),
         Chore::Schedulers => {
             steps.step("schedulers", |_| schedulers::write());
         }
@@ -274,6 +277,7 @@ fn test(steps: &mut Steps, no_install: bool) {
     });
     steps.step("public interface", |_| api::check());
     steps.step("specs", |_| specs::check());
+    steps.step("manifests", |_| release::manifests::check());
     steps.step("tests", |counts| count_tests(&mut cargo("test --workspace --all-features --no-fail-fast"), counts));
     // The tests of the plain host have run above, beside the kernels' hosts.
     steps.step("engine without hosts", |_| {
