@@ -142,7 +142,7 @@ pub(crate) enum Chore {
     Playground,
     /// Write the tables of specs/
     Specs,
-    /// Write docs/results/, docs/schedulers/ and the table and picture in the README
+    /// Write docs/results/, docs/schedulers/, the README's picture, and the first output in the README and docs/first-steps.md
     Results,
     /// Check that no pair of schedulers changes places between 20 s and 110 s: docs/results/transients.txt
     Transients,

@@ -308,12 +308,12 @@ fn test(steps: &mut Steps, no_install: bool) {
     steps.step("benchmarks compile", |_| run(&mut cargo("build --workspace --all-features --benches")));
 }
 
-/// The first command's output and pages, in a browser and beside the README.
+/// The first command's output and pages, in a browser and beside the documents.
 fn report_page(counts: &mut Counts) -> Result<(), String> {
     let (table, page) = results::first_command()?;
     page::check(&page)?;
     page::check(&results::explain_page()?)?;
     // The tests of this check need the browser, which is installed by now.
     count_tests(&mut cargo("test --workspace --all-features --bin xtask -- --ignored"), counts)?;
-    results::check_readme(&table)
+    results::check_documents(&table)
 }
