@@ -175,6 +175,12 @@ pub(crate) enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Build the site into target/site/: the documents as a book, the playground, the crates' reference; check its links
+    Site {
+        /// Without the crates' reference, whose building takes minutes
+        #[arg(long)]
+        quick: bool,
+    },
     /// Write docs/schedulers/ from the sources and docs/results/
     Schedulers,
 }

@@ -25,6 +25,7 @@ mod rooms;
 mod run;
 mod schedulers;
 mod setup;
+mod site;
 mod specs;
 mod steps;
 mod supply;
@@ -213,6 +214,14 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         }
         Chore::Release { check: true } => release::check::check(steps),
         Chore::Release { check: false } => release::make(steps),
+        Chore::Site { quick } => {
+            if steps.step("site", |_| site::build()) {
+                if !quick {
+                    steps.step("crates' reference", |_| site::reference());
+                }
+                steps.step("links and search", |_| site::check());
+            }
+        }
         Chore::Schedulers => {
             steps.step("schedulers", |_| schedulers::write());
         }
