@@ -214,7 +214,7 @@ def test_a_scenario_may_name_a_registered_scheduler(tmp_path):
 def test_no_input_ends_in_anything_but_a_typed_exception():
     """Mutilated scenarios, settings and calls: nothing else is raised, above all no panic, which would be no `Exception`."""
     random = Random(1)
-    text = (ROOT / "scenarios/wifi-lte.toml").read_text()
+    text = (ROOT / "crates/lab/scenarios/wifi-lte.toml").read_text()
     junk = [
         "-1",
         "1e400",

@@ -142,7 +142,7 @@ pub(crate) enum Chore {
     Playground,
     /// Write the tables of specs/
     Specs,
-    /// Write docs/results/, docs/schedulers/ and the table and picture in the README
+    /// Write docs/results/, docs/schedulers/, the README's picture, and the first output in the README and docs/first-steps.md
     Results,
     /// Check that no pair of schedulers changes places between 20 s and 110 s: docs/results/transients.txt
     Transients,
@@ -169,6 +169,18 @@ pub(crate) enum Chore {
     },
     /// Make some small experiments, a sweep that is killed and resumed, shards, and the page
     Experiments,
+    /// Make a release, one folder below target/dist/: crates, the command, a Debian package, wheels, sums (20 minutes)
+    Release {
+        /// Try the release that was made in a bare Debian, which is installed into target/ first (root)
+        #[arg(long)]
+        check: bool,
+    },
+    /// Build the site into target/site/: the documents as a book, the playground, the crates' reference; check its links
+    Site {
+        /// Without the crates' reference, whose building takes minutes
+        #[arg(long)]
+        quick: bool,
+    },
     /// Write docs/schedulers/ from the sources and docs/results/
     Schedulers,
 }

@@ -18,12 +18,14 @@ mod page;
 mod peers;
 mod playground;
 mod python;
+mod release;
 mod reproduction;
 mod results;
 mod rooms;
 mod run;
 mod schedulers;
 mod setup;
+mod site;
 mod specs;
 mod steps;
 mod supply;
@@ -210,6 +212,16 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         Chore::Experiments => {
             steps.step("experiments", |_| results::build().and_then(|()| experiments::smoke()));
         }
+        Chore::Release { check: true } => release::check::check(steps),
+        Chore::Release { check: false } => release::make(steps),
+        Chore::Site { quick } => {
+            if steps.step("site", |_| site::build()) {
+                if !quick {
+                    steps.step("crates' reference", |_| site::reference());
+                }
+                steps.step("links and search", |_| site::check());
+            }
+        }
         Chore::Schedulers => {
             steps.step("schedulers", |_| schedulers::write());
         }
@@ -274,6 +286,7 @@ fn test(steps: &mut Steps, no_install: bool) {
     });
     steps.step("public interface", |_| api::check());
     steps.step("specs", |_| specs::check());
+    steps.step("manifests", |_| release::manifests::check());
     steps.step("tests", |counts| count_tests(&mut cargo("test --workspace --all-features --no-fail-fast"), counts));
     // The tests of the plain host have run above, beside the kernels' hosts.
     steps.step("engine without hosts", |_| {
@@ -306,12 +319,12 @@ fn test(steps: &mut Steps, no_install: bool) {
     steps.step("benchmarks compile", |_| run(&mut cargo("build --workspace --all-features --benches")));
 }
 
-/// The first command's output and pages, in a browser and beside the README.
+/// The first command's output and pages, in a browser and beside the documents.
 fn report_page(counts: &mut Counts) -> Result<(), String> {
     let (table, page) = results::first_command()?;
     page::check(&page)?;
     page::check(&results::explain_page()?)?;
     // The tests of this check need the browser, which is installed by now.
     count_tests(&mut cargo("test --workspace --all-features --bin xtask -- --ignored"), counts)?;
-    results::check_readme(&table)
+    results::check_documents(&table)
 }

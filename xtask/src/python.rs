@@ -7,6 +7,8 @@ use std::process::Command;
 
 /// Size limit of the wheel.
 const LARGEST_WHEEL_BYTES: u64 = 15_000_000;
+/// The folder, below Cargo's, of the environment for the checks.
+const ENVIRONMENT: &str = "python-checks";
 /// The packages that the checks install.
 const REQUIREMENTS: &str = "python/requirements.txt";
 
@@ -21,7 +23,7 @@ pub(crate) fn check() -> Result<(), String> {
         return Ok(());
     };
     results::build()?;
-    let environment = Environment::new(python)?;
+    let environment = Environment::new(python, ENVIRONMENT, REQUIREMENTS)?;
     lint(&environment)?;
     let wheel = environment.wheel()?;
     environment.test()?;
@@ -34,7 +36,7 @@ pub(crate) fn check() -> Result<(), String> {
 /// If the package cannot be built, or the file cannot be written.
 pub(crate) fn write_reference() -> Result<(), String> {
     let python = interpreter().ok_or("there is no Python 3.11 or later")?;
-    let environment = Environment::new(python)?;
+    let environment = Environment::new(python, ENVIRONMENT, REQUIREMENTS)?;
     environment.wheel()?;
     run(environment.program("python").args(["-P", "python/reference.py", "docs/python-api.md"]))
 }
@@ -46,7 +48,7 @@ pub(crate) fn write_reference() -> Result<(), String> {
 pub(crate) fn measure(measurements: &[&str]) -> Result<(), String> {
     let python = interpreter().ok_or("there is no Python 3.11 or later")?;
     results::build()?;
-    let environment = Environment::new(python)?;
+    let environment = Environment::new(python, ENVIRONMENT, REQUIREMENTS)?;
     environment.wheel()?;
     let mut program = environment.program("python");
     program.args(["-P", "python/measure.py", "--command"]).arg(target().join("release/pathweave"));
@@ -54,33 +56,40 @@ pub(crate) fn measure(measurements: &[&str]) -> Result<(), String> {
 }
 
 /// The first of the usual names of an interpreter that is new enough.
-fn interpreter() -> Option<&'static str> {
+pub(crate) fn interpreter() -> Option<&'static str> {
     let check = "import sys, venv; sys.exit(sys.version_info < (3, 11))";
     ["python3", "python3.14", "python3.13", "python3.12", "python3.11"]
         .into_iter()
         .find(|name| Command::new(name).args(["-c", check]).output().is_ok_and(|output| output.status.success()))
 }
 
-/// A virtual environment with the packages that the checks need.
-struct Environment(PathBuf);
+/// A virtual environment with the packages that some checks need.
+pub(crate) struct Environment(PathBuf);
 
 impl Environment {
-    /// Makes the environment by `python/requirements.txt`. An existing one is used again.
-    fn new(python: &str) -> Result<Self, String> {
-        let folder = target().join("python-checks");
+    /// Makes the environment below Cargo's target folder, by a file of requirements. An existing one is used again.
+    ///
+    /// # Errors
+    /// If it cannot be made, or a package cannot be installed.
+    pub(crate) fn new(python: &str, name: &str, requirements: &str) -> Result<Self, String> {
+        let folder = target().join(name);
         let environment = Environment(folder.clone());
         let stamp = folder.join("installed.txt");
-        let wanted = std::fs::read_to_string(root().join(REQUIREMENTS)).map_err(|e| format!("{REQUIREMENTS}: {e}"))?;
+        let wanted = std::fs::read_to_string(root().join(requirements)).map_err(|e| format!("{requirements}: {e}"))?;
         if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
             return Ok(environment);
         }
         run(Command::new(python).args(["-m", "venv", "--clear"]).arg(&folder))?;
-        run(environment.pip().args(["-r", REQUIREMENTS]))?;
+        run(environment.pip().args(["-r", requirements]))?;
         std::fs::write(&stamp, wanted).map_err(|e| format!("{}: {e}", stamp.display()))?;
         Ok(environment)
     }
 
-    fn program(&self, name: &str) -> Command {
+    pub(crate) fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.0.join("bin").join(name));
         command.current_dir(root());
         command
@@ -155,7 +164,10 @@ fn clean_install(python: &str, wheel: &Path) -> Result<(), String> {
 }
 
 /// The first Python example of the README.
-fn readme_example() -> Result<String, String> {
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn readme_example() -> Result<String, String> {
     let text = std::fs::read_to_string(root().join("README.md")).map_err(|e| format!("README.md: {e}"))?;
     let block = text.split_once("```python\n").and_then(|(_, rest)| rest.split_once("```"));
     block.map(|(example, _)| example.to_owned()).ok_or_else(|| "README.md has no Python example".into())

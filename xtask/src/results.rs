@@ -1,4 +1,4 @@
-//! The committed results: each built-in scenario's table, and the README's.
+//! The committed results: each built-in scenario's table, and the first command's output in documents.
 
 use crate::page;
 use crate::run::{capture, cargo, root, run, target};
@@ -14,7 +14,7 @@ pub(crate) const SCENARIOS: [&str; 7] =
 const BUFFERS: [u32; 10] = [40, 60, 80, 100, 150, 200, 300, 400, 600, 1000];
 const BUFFER_SCHEDULERS: &str = "minrtt,linux,blest";
 /// Size of the README's picture.
-const PICTURE: (u32, u32) = (1100, 1010);
+const PICTURE: (u32, u32) = (1100, 775);
 
 /// The command, as [`first_command`] has built it.
 pub(crate) fn pathweave() -> Command {
@@ -71,33 +71,44 @@ pub(crate) fn explain_page() -> Result<PathBuf, String> {
     Ok(page)
 }
 
-/// The beginning of the first command's output in the README.
-const README_START: &str = "```console\n$ cargo run --release -- compare\n";
-const README_END: &str = "```\n";
+/// The documents with the first command's output, and the part that each shows.
+const SHOWN: [(&str, fn(&str) -> String); 2] = [("README.md", answer), ("docs/first-steps.md", str::to_owned)];
+/// The beginning of that output in them.
+const START: &str = "```console\n$ cargo run --release -- compare\n";
+const END: &str = "```\n";
+
+/// The first command's output up to the answer in sentences.
+fn answer(output: &str) -> String {
+    let name_and_answer: Vec<&str> = output.split("\n\n").take(2).collect();
+    format!("{}\n...\n", name_and_answer.join("\n\n"))
+}
 
 /// The text before, inside and after that place.
-fn split_readme(readme: &str) -> Result<(&str, &str, &str), String> {
-    let missing = || format!("README.md has no block that begins with {README_START:?}");
-    let start = readme.find(README_START).ok_or_else(missing)? + README_START.len();
-    let length = readme[start..].find(README_END).ok_or_else(missing)?;
-    Ok((&readme[..start], &readme[start..start + length], &readme[start + length..]))
+fn split<'a>(name: &str, document: &'a str) -> Result<(&'a str, &'a str, &'a str), String> {
+    let missing = || format!("{name} has no block that begins with {START:?}");
+    let start = document.find(START).ok_or_else(missing)? + START.len();
+    let length = document[start..].find(END).ok_or_else(missing)?;
+    Ok((&document[..start], &document[start..start + length], &document[start + length..]))
 }
 
-fn readme() -> Result<String, String> {
-    fs::read_to_string(root().join("README.md")).map_err(|e| format!("README.md: {e}"))
+fn document(name: &str) -> Result<String, String> {
+    fs::read_to_string(root().join(name)).map_err(|e| format!("{name}: {e}"))
 }
 
-/// Checks that the README shows the first command's output.
+/// Checks that the documents show the first command's output.
 ///
 /// # Errors
-/// If it shows something else.
-pub(crate) fn check_readme(text: &str) -> Result<(), String> {
-    if split_readme(&readme()?)?.1 == text {
-        return Ok(());
+/// If one shows something else.
+pub(crate) fn check_documents(output: &str) -> Result<(), String> {
+    for (name, part) in SHOWN {
+        if split(name, &document(name)?)?.1 != part(output) {
+            return Err(format!(
+                "{name} does not show what `pathweave compare` prints now. If the change is intended, run `cargo xtask results` \
+                 and look through what it changes"
+            ));
+        }
     }
-    Err("README.md does not show what `pathweave compare` prints now. If the change is intended, run `cargo xtask results` \
-         and look through what it changes"
-        .into())
+    Ok(())
 }
 
 /// Updates all committed results.
@@ -108,9 +119,11 @@ pub(crate) fn write() -> Result<(), String> {
     let (first, html) = first_command()?;
     let picture = page::picture(&html, "top", PICTURE.0, PICTURE.1)?;
     put("docs/report.png", &fs::read(&picture).map_err(|e| format!("{}: {e}", picture.display()))?)?;
-    let old = readme()?;
-    let (before, _, after) = split_readme(&old)?;
-    put("README.md", format!("{before}{first}{after}").as_bytes())?;
+    for (name, part) in SHOWN {
+        let old = document(name)?;
+        let (before, _, after) = split(name, &old)?;
+        put(name, format!("{before}{}{after}", part(&first)).as_bytes())?;
+    }
     for name in SCENARIOS {
         let arguments = format!("compare {name} --schedulers all --seeds 20");
         let numbers = target().join("compare").join(format!("{name}.csv"));
@@ -180,11 +193,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_readme_has_its_place() {
-        let readme = readme().expect("it is there");
-        let (before, table, after) = split_readme(&readme).expect("it has the block");
-        assert_eq!(format!("{before}{table}{after}"), readme);
-        assert!(table.contains("tcp-path0"), "{table}");
+    fn the_readme_has_the_answer_of_the_output_in_first_steps() {
+        let [readme, first_steps] = SHOWN.map(|(name, _)| document(name).expect("it is there"));
+        let (_, shown, _) = split("README.md", &readme).expect("it has the block");
+        let (_, whole, _) = split("docs/first-steps.md", &first_steps).expect("it has the block");
+        assert_eq!(shown, answer(whole));
+        assert!(whole.contains("tcp-path0"), "{whole}");
+        assert!(shown.contains("best of the 10") && !shown.contains("tcp-path0"), "{shown}");
     }
 
     #[test]

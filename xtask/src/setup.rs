@@ -45,6 +45,10 @@ pub(crate) const PACKETDRILL: [Tool; 6] = [
     tool("libssl-dev", &[]),
     tool("zlib1g-dev", &[]),
 ];
+/// Checks scripts of the shell.
+pub(crate) const SHELLCHECK: Tool = tool("shellcheck", &["shellcheck"]);
+/// Makes a Debian system in a folder.
+pub(crate) const DEBOOTSTRAP: Tool = tool("debootstrap", &["debootstrap"]);
 /// ns-3 and a compiler for it.
 pub(crate) const NS3: [Tool; 2] = [tool("g++", &["g++"]), tool("libns3-dev", &[])];
 

@@ -185,7 +185,7 @@ fn measure(point: &Point, plan: Plan) -> Result<Vec<Row>, String> {
 /// A scenario with the point's paths and one bulk upload.
 fn scenario(point: &Point, plan: Plan) -> Result<PathBuf, String> {
     let Point { name, congestion, window_kib: (first, most), .. } = point;
-    let source = root().join(format!("scenarios/{name}.toml"));
+    let source = root().join(format!("crates/lab/scenarios/{name}.toml"));
     let text = fs::read_to_string(&source).map_err(|e| format!("{}: {e}", source.display()))?;
     let (_, paths) = text.split_once("[[path]]").ok_or("there is no path")?;
     let (paths, _) = paths.split_once("[[connection]]").ok_or("there is no connection")?;

@@ -29,7 +29,7 @@ export const WORKLOADS = {
   "cbr:rate=4Mbps:message=20KB": "Messages of 20 KB, 25 a second",
 };
 
-// TOML of the settings. Uploads over links that are alike both ways; what the lines mean is in scenarios/wifi-lte.toml.
+// TOML of the settings. Uploads over links that are alike both ways; what the lines mean is in crates/lab/scenarios/wifi-lte.toml.
 export function toml(settings) {
   const lines = [
     "format = 1", 'name = "playground"', `duration = "${settings.duration}s"`,
