@@ -148,6 +148,9 @@ pub(crate) enum Chore {
     Transients,
     /// Make the papers' experiments and write docs/reproduction.md. Continues an earlier run
     Reproduction {
+        /// Plans to make, such as cp/fig5, instead of all
+        #[arg(value_name = "PLAN", conflicts_with_all = ["from_tables", "quick", "check"])]
+        plans: Vec<String>,
         /// Write the document from the committed tables, without runs
         #[arg(long)]
         from_tables: bool,

@@ -193,11 +193,11 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         Chore::Reproduction { check: Some(seconds), .. } => {
             steps.step("reproduction", |_| reproduction::check(seconds));
         }
-        Chore::Reproduction { from_tables, quick, check: None } => {
+        Chore::Reproduction { plans, from_tables, quick, check: None } => {
             steps.step("reproduction", |_| match (from_tables, quick) {
                 (true, _) => reproduction::write(),
                 (_, true) => reproduction::quick(),
-                _ => reproduction::make(),
+                _ => reproduction::make(&plans),
             });
         }
         Chore::Python { measure: Some(measurements), .. } => {

@@ -38,25 +38,47 @@ const BACK: &str = "\
 /// the larger side.
 const EFFECT: f64 = 0.1;
 
-/// Makes all experiments, and then the document. Continues an interrupted run.
+/// Makes the experiments of `named` plans (of all if there are none), and then the document. Continues an interrupted
+/// run.
 ///
 /// # Errors
-/// If a command fails or a file cannot be written.
-pub(crate) fn make() -> Result<(), String> {
+/// If a plan is unknown, a command fails or a file cannot be written.
+pub(crate) fn make(named: &[String]) -> Result<(), String> {
+    let all = plans()?;
+    if let Some(unknown) = named.iter().find(|plan| !all.contains(plan)) {
+        return Err(format!("there is no plan {unknown}; the plans are {}", all.join(", ")));
+    }
     results::build()?;
     let out = target().join("reproduction");
-    let mut tried = String::new();
-    for plan in plans()? {
+    let ablations = format!("{TABLES}/ablations.jsonl");
+    for plan in if named.is_empty() { &all } else { named } {
         let before = processor_time();
         let mut command = pathweave();
-        command.args(["reproduce", &plan, "--ablate", "--tables", TABLES, "--out"]).arg(&out);
+        command.args(["reproduce", plan, "--ablate", "--tables", TABLES, "--out"]).arg(&out);
         run(command.current_dir(root()))?;
         let spent = processor_time().zip(before).map(|(after, before)| after.saturating_sub(before));
-        provenance::note(&table(&plan), spent)?;
-        tried.push_str(&read(&out.join("ablations.jsonl"))?);
+        provenance::note(&table(plan), spent)?;
+        let earlier = read(&root().join(&ablations)).unwrap_or_default();
+        let tried = with_tried(&earlier, &read(&out.join("ablations.jsonl"))?, plan, &all)?;
+        put(&ablations, tried.as_bytes())?;
     }
-    put(&format!("{TABLES}/ablations.jsonl"), tried.as_bytes())?;
     document()
+}
+
+/// The lines of ablations with those of `plan` replaced by `new`, in the order of the plans. Lines of plans that are
+/// gone are left out.
+fn with_tried(earlier: &str, new: &str, plan: &str, plans: &[String]) -> Result<String, String> {
+    let of = |line: &str| -> Result<String, String> {
+        let tried: Value = serde_json::from_str(line).map_err(|e| e.to_string())?;
+        let text = |key: &str| tried[key].as_str().unwrap_or_default().to_owned();
+        Ok(format!("{}/{}", text("paper"), text("id")))
+    };
+    let mut lines = Vec::new();
+    for line in earlier.lines().filter(|line| of(line).is_ok_and(|other| other != plan)).chain(new.lines()) {
+        lines.push((of(line)?, line));
+    }
+    let in_order = plans.iter().flat_map(|plan| lines.iter().filter(move |(of, _)| of == plan));
+    Ok(in_order.map(|(_, line)| format!("{line}\n")).collect())
 }
 
 /// The plans in `experiments/`, such as `cp/fig5`.
@@ -224,7 +246,7 @@ fn tally(pages: &[Section<'_>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{effects, turned};
+    use super::{effects, turned, with_tried};
 
     fn line(left: f64, interval: &str, at: &str) -> String {
         format!(
@@ -246,6 +268,20 @@ mod tests {
         assert_eq!(turns(&little, &more), 1, "the full runs are certain");
         assert_eq!(turns(&more, &more), 0);
         assert_eq!(turns(&little, &line(10.5, "[-1.0,2.0]", "")), 0, "both are small");
+    }
+
+    #[test]
+    fn a_plan_that_is_made_again_replaces_its_own_ablations_only() {
+        let line = |id: &str, claim: &str| format!("{{\"paper\":\"cp\",\"id\":\"{id}\",\"claim_id\":\"{claim}\"}}\n");
+        let earlier = line("fig1", "a") + &line("fig5", "old") + &line("gone", "b");
+        let plans = ["cp/fig1", "cp/fig5", "cp/fig7"].map(str::to_owned);
+        let made = |plan: &str, new: &str| with_tried(&earlier, new, plan, &plans);
+        assert_eq!(made("cp/fig5", &line("fig5", "new")), Ok(line("fig1", "a") + &line("fig5", "new")));
+        assert_eq!(made("cp/fig5", ""), Ok(line("fig1", "a")), "nothing is tried if each claim holds");
+        assert_eq!(
+            made("cp/fig7", &line("fig7", "c")),
+            Ok(line("fig1", "a") + &line("fig5", "old") + &line("fig7", "c"))
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ const RELATIONS: &[(&str, Relation)] = &[
     (">=", Relation::AtLeast),
     ("=", Relation::Equal),
 ];
-const FIGURE: &[&str] = &["title", "form", "x", "log_x", "metric", "variants", "bound"];
+const FIGURE: &[&str] = &["title", "form", "x", "log_x", "metric", "variants", "sum", "sample", "bound"];
 const CLAIM: &[&str] = &["id", "says", "source", "expected", "finding", "promise", "effect", "ours", "compare"];
 const COMPARE: &[&str] = &[
     "left",
@@ -51,17 +51,18 @@ pub(super) fn figures(read: &Read<'_>, top: &[Entry], plan: &Plan) -> Result<Vec
         let metric = metric(read, table, "metric")?;
         // What is drawn of the goodput has the bound too.
         let bound = metric.as_deref().is_none_or(|m| m == "goodput_mbps");
-        let mut variants = Vec::new();
-        for (name, value) in read.list(table, "variants")? {
-            variants.push(variant(read, plan, "variants", &name, value)?);
-        }
+        let named = |key: &str| -> Result<Vec<usize>> {
+            read.list(table, key)?.into_iter().map(|(name, value)| variant(read, plan, key, &name, value)).collect()
+        };
         all.push(Figure {
             title: read.text(table, "title")?.unwrap_or_else(|| plan.title.clone()),
             form,
             x,
             log_x: read.truth(table, "log_x")?.unwrap_or(false),
             metric: metric.unwrap_or_else(|| "goodput_mbps".into()),
-            variants,
+            variants: named("variants")?,
+            sum: named("sum")?,
+            sample: read.choice(table, "sample", SAMPLES)?.unwrap_or(Sample::Points),
             bound: read.truth(table, "bound")?.unwrap_or(bound),
         });
     }

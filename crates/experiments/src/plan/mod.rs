@@ -115,6 +115,11 @@ pub struct Figure {
     pub metric: String,
     /// The indices of the variants; empty for all variants.
     pub variants: Vec<usize>,
+    /// The indices of the variants whose sum is one more line; empty for no such line.
+    pub sum: Vec<usize>,
+    /// The values that a box or a distribution shows: those of all points, or those of a point's seeds, with a panel for
+    /// each point.
+    pub sample: Sample,
     /// Whether the bound on the goodput is drawn too.
     pub bound: bool,
 }

@@ -67,6 +67,20 @@ impl Of<'_> {
         largest
     }
 
+    /// The sum of the figure's `sum` variants at each place where all of them have a value.
+    fn sum(&self, values: &[&str], scale: &Scale) -> Vec<Dot> {
+        let parts: Vec<Vec<Dot>> =
+            self.figure.sum.iter().map(|v| self.dots(*v, &self.figure.metric, values, scale)).collect();
+        let Some((first, others)) = parts.split_first() else { return Vec::new() };
+        let total = |dot: &Dot| {
+            let there = |dots: &Vec<Dot>| dots.iter().find(|d| d.at == dot.at).map(|d| d.mean);
+            let more: f64 = others.iter().map(there).sum::<Option<f64>>()?;
+            let mean = dot.mean + more;
+            Some(Dot { x: dot.x, mean, low: mean, high: mean, at: dot.at.clone() })
+        };
+        first.iter().filter_map(total).collect()
+    }
+
     /// The numbers that the source prints for a variant.
     fn printed(&self, variant: usize, values: &[&str], scale: &Scale) -> Vec<Dot> {
         let plan = &self.sweep.plan;
@@ -117,11 +131,12 @@ fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
     };
     let series: Vec<Vec<Dot>> = of.variants.iter().map(|v| of.dots(*v, &figure.metric, &values, &x)).collect();
     let bound = if figure.bound { of.bound(&values, &x) } else { Vec::new() };
+    let sum = of.sum(&values, &x);
     let printed: Vec<Vec<Dot>> = match bars {
         true => of.variants.iter().map(|v| of.printed(*v, &values, &x)).collect(),
         false => Vec::new(),
     };
-    let all: Vec<f64> = series.iter().chain([&bound]).chain(&printed).flatten().map(|d| d.mean).collect();
+    let all: Vec<f64> = series.iter().chain([&bound, &sum]).chain(&printed).flatten().map(|d| d.mean).collect();
     if series.iter().all(Vec::is_empty) {
         return None;
     }
@@ -141,6 +156,9 @@ fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
             let _ = writeln!(out, "<path class=\"line bound\" d=\"{}\"/>", path(&frame, &bound));
         }
         false => {}
+    }
+    if sum.len() > 1 {
+        let _ = writeln!(out, "<path class=\"line sum\" d=\"{}\"/>", path(&frame, &sum));
     }
     for (i, dots) in series.iter().enumerate() {
         let name = escaped(of.name(of.variants[i]));
@@ -404,44 +422,5 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::plot;
-    use crate::record::Record;
-    use crate::results::Results;
-    use crate::testing;
-    use pathweave_lab::results::Status;
-
-    const PLAN: &str = r#"
-format = 1
-name = "made-up"
-scenarios = ["cp-asymmetric"]
-schedulers = ["minrtt", "blest"]
-baselines = false
-seeds = 2
-[[parameter]]
-name = "buffer"
-values = [40, 100]
-set = { "connection.receive_buffer" = "{}KB" }
-[[printed]]
-variant = "blest"
-value = 6
-source = "Table 1"
-where = { buffer = 100 }
-[[figure]]
-title = "goodput"
-form = "bars"
-x = "buffer"
-"#;
-
-    #[test]
-    fn what_the_source_prints_is_drawn_beside_ours() {
-        let sweep = testing::sweep(PLAN);
-        let record = |run: usize| testing::record(&sweep, run, Status::Completed, 5.0);
-        let records: Vec<Record> = (0..sweep.len()).map(record).collect();
-        let drawn = plot::draw(&sweep, &Results::new(&sweep, &records), &sweep.plan.figures[0]);
-        let svg = plot::svg(&drawn).expect("it has values");
-        assert_eq!(svg.matches("<title>blest, 100, in the source: 6.00</title>").count(), 1, "{svg}");
-        assert_eq!(svg.matches(", in the source: ").count(), 1, "only where it is printed");
-        assert!(svg.contains(">in the source</text>"), "the legend names it");
-    }
-}
+#[path = "forms_tests.rs"]
+mod tests;

@@ -6,7 +6,7 @@
 mod axis;
 pub mod forms;
 
-use crate::plan::{Figure, Form};
+use crate::plan::{Figure, Form, Sample};
 use crate::results::Results;
 use crate::runs::Sweep;
 use axis::Frame;
@@ -71,6 +71,10 @@ pub fn draw(sweep: &Sweep, results: &Results, figure: &Figure) -> Drawn {
     }
     let mut legend: Vec<(String, String)> =
         variants.iter().enumerate().map(|(i, v)| (class(i), sweep.variants[*v].name.clone())).collect();
+    if panels.iter().any(|p: &Panel| p.body.contains("line sum")) {
+        let names: Vec<&str> = figure.sum.iter().map(|v| sweep.variants[*v].name.as_str()).collect();
+        legend.push(("sum".into(), format!("the sum of {}", names.join(" and "))));
+    }
     if panels.iter().any(|p: &Panel| p.body.contains("line bound")) {
         legend.push(("bound".into(), "the bound".into()));
     }
@@ -84,7 +88,7 @@ pub fn draw(sweep: &Sweep, results: &Results, figure: &Figure) -> Drawn {
 fn groups(sweep: &Sweep, figure: &Figure) -> Vec<(Vec<usize>, Vec<String>)> {
     let plan = &sweep.plan;
     let all: Vec<usize> = (0..plan.points.len()).collect();
-    if matches!(figure.form, Form::Boxes | Form::Cdf) && figure.x.is_none() {
+    if matches!(figure.form, Form::Boxes | Form::Cdf) && figure.x.is_none() && figure.sample == Sample::Points {
         return vec![(all, Vec::new())];
     }
     let mut groups: Vec<(Vec<usize>, Vec<usize>, Vec<String>)> = Vec::new();
@@ -189,7 +193,7 @@ fn style() -> String {
     let mut css = String::from(
         "text{fill:#30343a}.strong{font-weight:600}.grid{stroke:#e1e4e8;fill:none}.axis{stroke:#8b929b;fill:none}\
          .line{fill:none;stroke-width:2}.again{stroke-dasharray:6 3}.mark{stroke-width:1.2;fill:none}\
-         .bound{stroke:#30343a;stroke-dasharray:2 3;stroke-width:1.5}.printed{stroke:#000000;stroke-width:2.5}.band{opacity:.15;stroke:none}.box{fill-opacity:.25;stroke-width:1.5}",
+         .bound{stroke:#30343a;stroke-dasharray:2 3;stroke-width:1.5}.sum{stroke:#30343a;stroke-dasharray:7 3;stroke-width:1.5}.printed{stroke:#000000;stroke-width:2.5}.band{opacity:.15;stroke:none}.box{fill-opacity:.25;stroke-width:1.5}",
     );
     for (i, ink) in INK.iter().enumerate() {
         let _ = write!(css, ".v{i}{{stroke:{ink}}}.f{i}{{fill:{ink}}}");

@@ -1,0 +1,78 @@
+use crate::plot::{self, Drawn};
+use crate::record::Record;
+use crate::results::Results;
+use crate::testing;
+use pathweave_lab::results::Status;
+
+const PLAN: &str = r#"
+format = 1
+name = "made-up"
+scenarios = ["cp-asymmetric"]
+schedulers = ["minrtt", "blest", "redundant"]
+baselines = false
+seeds = 2
+[[parameter]]
+name = "buffer"
+values = [40, 100]
+set = { "connection.receive_buffer" = "{}KB" }
+[[printed]]
+variant = "blest"
+value = 6
+source = "Table 1"
+where = { buffer = 100 }
+[[figure]]
+title = "goodput"
+form = "bars"
+x = "buffer"
+"#;
+
+/// The plan with another figure, drawn. Each variant has its value at each point with each seed.
+fn drawn(figure: &str, values: &[f64]) -> Drawn {
+    let (before, _) = PLAN.split_once("[[figure]]").expect("it has a figure");
+    let sweep = testing::sweep(&format!("{before}[[figure]]\ntitle = \"goodput\"\n{figure}"));
+    let record = |run: usize| testing::record(&sweep, run, Status::Completed, values[sweep.run(run).0.variant]);
+    let records: Vec<Record> = (0..sweep.len()).map(record).collect();
+    plot::draw(&sweep, &Results::new(&sweep, &records), &sweep.plan.figures[0])
+}
+
+/// The path of the line with this class.
+fn line<'a>(drawn: &'a Drawn, class: &str) -> Option<&'a str> {
+    let (_, rest) = drawn.panels[0].body.split_once(&format!("<path class=\"line {class}\" d=\""))?;
+    rest.split('"').next()
+}
+
+#[test]
+fn the_sum_of_two_variants_is_a_line_where_a_variant_with_that_value_is() {
+    let with = drawn("x = \"buffer\"\nsum = [\"minrtt\", \"blest\"]\n", &[2.0, 3.0, 5.0]);
+    assert!(line(&with, "v2").is_some());
+    assert_eq!(line(&with, "sum"), line(&with, "v2"), "2 and 3 are 5");
+    assert!(plot::svg(&with).is_some_and(|svg| svg.contains(">the sum of minrtt and blest</text>")));
+    assert_eq!(line(&drawn("x = \"buffer\"\n", &[2.0, 3.0, 5.0]), "sum"), None);
+}
+
+#[test]
+fn boxes_of_the_seeds_have_a_panel_for_each_point() {
+    let panels = |figure: &str| -> Vec<(String, usize)> {
+        let drawn = drawn(figure, &[2.0, 3.0, 5.0]);
+        drawn.panels.iter().map(|panel| (panel.title.clone(), panel.values)).collect()
+    };
+    assert_eq!(panels("form = \"boxes\"\n"), [(String::new(), 3 * 2)], "three variants at two points");
+    let of = |buffer: &str| (format!("buffer {buffer}"), 3 * 2);
+    assert_eq!(
+        panels("form = \"boxes\"\nsample = \"seeds\"\n"),
+        [of("40"), of("100")],
+        "three variants with two seeds"
+    );
+}
+
+#[test]
+fn what_the_source_prints_is_drawn_beside_ours() {
+    let sweep = testing::sweep(PLAN);
+    let record = |run: usize| testing::record(&sweep, run, Status::Completed, 5.0);
+    let records: Vec<Record> = (0..sweep.len()).map(record).collect();
+    let drawn = plot::draw(&sweep, &Results::new(&sweep, &records), &sweep.plan.figures[0]);
+    let svg = plot::svg(&drawn).expect("it has values");
+    assert_eq!(svg.matches("<title>blest, 100, in the source: 6.00</title>").count(), 1, "{svg}");
+    assert_eq!(svg.matches(", in the source: ").count(), 1, "only where it is printed");
+    assert!(svg.contains(">in the source</text>"), "the legend names it");
+}
