@@ -94,8 +94,9 @@ pub(super) fn worse_than_one(comparison: &Comparison) -> Option<String> {
     if with_worst.lost > with_worst.won {
         let BesideTcp { lost, seeds, .. } = with_worst;
         let does_not = does_not(comparison.judged);
+        let it = if equal_names.len() > 1 { "each" } else { "it" };
         text.push_str(&format!(
-            ": with {lost} of {} it {does_not}, and {} does",
+            ": with {lost} of {} {it} {does_not}, and {} does",
             counted(seeds, "seed"),
             plain_tcp(comparison, tcp)
         ));
