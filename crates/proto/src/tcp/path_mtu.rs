@@ -48,7 +48,7 @@ pub enum PacketTooBigVerdict {
 /// A larger segment in flight that probes for a larger MTU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MtuProbe {
-    /// Its sequence number, and its data bytes.
+    /// Sequence number and data bytes of the segment.
     pub(super) at: u64,
     pub(super) len: u32,
     /// The MTU that it fills.
