@@ -17,6 +17,7 @@ use pathweave_wire::{DataChecksum, Ecn, Flags, Payload, Segment, crypto};
 
 /// A segment to send, or several as one ([`Segment::segment_size`]).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Transmit {
     /// The segment.
     pub segment: Segment,

@@ -29,6 +29,7 @@ const PLATEAUS: [u32; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 
 
 /// Whether a message that a packet was too large is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PacketTooBigVerdict {
     /// The message is believed: segments are smaller from now on.
     Taken,
