@@ -82,6 +82,7 @@ pub trait PacketIo {
 
 /// A packet as seen by the host that sends or receives it.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct HostPacket<'a> {
     /// The time at which the host sends or receives the packet.
     pub at: Instant,

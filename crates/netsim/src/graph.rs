@@ -51,6 +51,7 @@ impl fmt::Display for LinkId {
 
 /// Why a link or a route could not be found or added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum GraphError {
     /// The node has not been added.
     #[error("{0} does not exist")]

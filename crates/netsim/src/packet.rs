@@ -109,6 +109,7 @@ impl fmt::Display for Fate {
 
 /// The counters of a link since it was created. Bytes are bytes of frames, without the link's overhead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LinkStats {
     /// Packets handed to the link.
     pub entered_packets: u64,

@@ -39,6 +39,7 @@ pub struct Trace {
 
 /// Why a text or a list is not a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum TraceError {
     /// There is no line.
     #[error("the trace is empty; expected at least one line with a number of milliseconds")]

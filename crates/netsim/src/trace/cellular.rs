@@ -61,6 +61,7 @@ impl Default for Cellular {
 
 /// Why no trace can be generated from the parameters.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum CellularError {
     /// The variability is out of range.
     #[error("variability {0} is not allowed; expected a number from 0 to 5")]

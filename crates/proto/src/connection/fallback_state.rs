@@ -1,4 +1,4 @@
-//! What a connection knows of a fallback to plain TCP, and the signals that it still has to send for that.
+//! The state of a fallback to plain TCP, and the signals that are still to be sent for it.
 
 use crate::keys::Keys;
 use pathweave_units::Instant;
@@ -15,7 +15,7 @@ pub(super) struct Fallback {
     /// Whether another subflow has joined, which the peer knows too. It then does not take the first subflow's sequence
     /// for our stream's.
     pub(super) ever_joined: bool,
-    /// Whether the fallback has revived its subflow, of which the scheduler is still to be told.
+    /// Whether the fallback has revived its subflow and the scheduler has not been told yet.
     pub(super) revived: bool,
     pub(super) signals: FallbackSignals,
 }

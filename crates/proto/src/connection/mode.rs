@@ -3,7 +3,7 @@
 use crate::keys::Keys;
 use pathweave_wire::mptcp::Key;
 
-/// What the two sides have agreed on so far.
+/// Progress of the negotiation of Multipath TCP.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Mode {
     /// A client's SYN with MP_CAPABLE, or a server's SYN/ACK, is not answered yet.

@@ -47,6 +47,7 @@ impl Kinds {
 
 /// One observation.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Observation {
     /// When it happened.
     pub at: Instant,
@@ -56,6 +57,7 @@ pub struct Observation {
 
 /// An observed event. Positions in the stream count from its first byte.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Happening {
     /// The handshake of the first subflow is complete.
     Established {

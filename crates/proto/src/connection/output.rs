@@ -17,6 +17,7 @@ use pathweave_wire::{DataChecksum, Ecn, Flags, Payload, Segment, crypto};
 
 /// A segment to send, or several as one ([`Segment::segment_size`]).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Transmit {
     /// The segment.
     pub segment: Segment,
@@ -249,8 +250,8 @@ struct Mapped<'a> {
     payload: &'a Payload,
 }
 
-/// The mapping of a data segment; other segments have none. A retransmission declares the mapping of the first transmission, even if the segment was
-/// cut since or left with others as one.
+/// The mapping of a data segment. Other segments have none. A retransmission declares the mapping of the first
+/// transmission, even if the segment was cut since or left with others as one.
 //= RFC 8684 §3.3.1: "A sender MUST NOT change this mapping after it has been declared"
 //= tests: dss::a_mapping_never_changes, super_segments::each_byte_of_a_subflow_has_one_mapping_however_often_it_is_sent
 fn mapped<'a>(subflow: &'a Subflow, out: &Outgoing, payload: &'a Payload) -> Option<Mapped<'a>> {

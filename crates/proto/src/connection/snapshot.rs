@@ -58,6 +58,7 @@ impl SendingState {
 /// How long a connection had data to deliver, and how long a limit held that data back (Linux: `tcpi_busy_time`,
 /// `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SendingTime {
     /// Time during which written data was not acknowledged.
     pub busy: Duration,

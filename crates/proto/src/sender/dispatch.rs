@@ -32,6 +32,7 @@ impl HeldBy {
 
 /// Why a scheduler's decision could not be carried out. The default scheduler decided instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ScheduleError {
     /// The subflow does not exist, cannot carry data yet, or shows no sign of life while another one does.
     UnknownSubflow(SubflowId),

@@ -7,6 +7,7 @@ use pathweave_units::Instant;
 
 /// State of one subflow's TCP at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TcpInfo {
     /// The state of RFC 9293 §3.3.2.
     pub state: TcpState,

@@ -84,6 +84,7 @@ pub enum TcpState {
 
 /// Counters since the subflow began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counters {
     /// Data segments sent, including retransmissions.
     pub data_segments_sent: u64,

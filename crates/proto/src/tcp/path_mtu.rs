@@ -29,6 +29,7 @@ const PLATEAUS: [u32; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 
 
 /// Whether a message that a packet was too large is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PacketTooBigVerdict {
     /// The message is believed: segments are smaller from now on.
     Taken,
@@ -48,7 +49,7 @@ pub enum PacketTooBigVerdict {
 /// A larger segment in flight that probes for a larger MTU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MtuProbe {
-    /// Its sequence number, and its data bytes.
+    /// Sequence number and data bytes of the segment.
     pub(super) at: u64,
     pub(super) len: u32,
     /// The MTU that it fills.
