@@ -48,7 +48,7 @@ impl Kinds {
 /// One observation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
-    /// When it happened.
+    /// When the event happened.
     pub at: Instant,
     /// What happened.
     pub what: Happening,
