@@ -106,7 +106,7 @@ impl Metric {
         }
     }
 
-    /// The value of its column in a CSV file.
+    /// The value of the metric's column in a CSV file.
     pub(crate) fn in_csv(&self, value: f64) -> f64 {
         value / self.in_result().map_or(1.0, |r| r.per)
     }

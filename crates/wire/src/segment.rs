@@ -265,8 +265,8 @@ impl Options {
     }
 }
 
-/// A router's message that it cannot forward a packet because the packet is too large: ICMPv4 "fragmentation needed"
-/// (RFC 1191), or ICMPv6 "packet too big" (RFC 8201).
+/// A router's message that a packet is too large to be forwarded: ICMPv4 "fragmentation needed" (RFC 1191), or ICMPv6
+/// "packet too big" (RFC 8201).
 ///
 /// A device that creates this value must have checked the message's checksum. It must also have checked that the
 /// message quotes a TCP segment of the message's receiver.

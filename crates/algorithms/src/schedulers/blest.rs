@@ -88,7 +88,7 @@ pub struct Blest {
     delta: f64,
     /// Whether the send window is full and holds the fastest subflow back now.
     blocking: bool,
-    /// Whether it has done so at any time since the last evaluation.
+    /// Whether the send window has held that subflow back at any time since the last evaluation.
     blocked: bool,
     evaluated: Option<Instant>,
 }

@@ -51,7 +51,7 @@ fn about(scores: &[Scores], seeds: u64) -> String {
 
 const SCALE: &str = "1 is the best single path of the same connection at each point. More is better.";
 
-/// All tables as text, except those that are too wide. `seeds`: the largest number of seeds of any plan.
+/// All tables as text, except tables that are too wide. `seeds`: the largest number of seeds of any plan.
 pub fn text(scores: &[Scores], seeds: u64) -> String {
     let mut out = format!("{}\n{SCALE}\n", about(scores, seeds));
     for table in tables(scores, seeds).iter().filter(|t| !t.page_only) {

@@ -8,7 +8,7 @@ use pathweave_report::html;
 pub(super) struct Cell {
     /// The lines of the cell. A text shows them in one line.
     pub(super) lines: Vec<String>,
-    /// Whether it is the best of its column.
+    /// Whether the cell is the best of its column.
     pub(super) best: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Table {
     pub(super) head: Vec<String>,
     /// The rows, with a cell for each column.
     pub(super) rows: Vec<Vec<Cell>>,
-    /// Whether it is too wide for a text.
+    /// Whether the table is too wide for a text.
     pub(super) page_only: bool,
 }
 

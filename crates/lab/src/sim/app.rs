@@ -122,11 +122,11 @@ impl App {
     pub(super) fn ends(&self) -> bool {
         self.workload.ends()
     }
-    /// Whether it has ended, with or without an error.
+    /// Whether the application has ended, with or without an error.
     fn is_done(&self) -> bool {
         self.finished.is_some() || self.error.is_some()
     }
-    /// Whether it has anything to receive. A page may have fewer objects than connections.
+    /// Whether the application has anything to receive. A page may have fewer objects than connections.
     pub(super) fn has_work(&self) -> bool {
         self.requests.as_ref().is_none_or(|r| r.end() > 0 || self.finished.is_none())
     }
@@ -181,7 +181,7 @@ impl App {
         }
     }
 
-    /// Whether its writer has more than the connection took.
+    /// Whether the writer has more data than the connection accepted.
     pub(super) fn has_more(&self) -> bool {
         !self.closed && self.available() > 0
     }

@@ -39,7 +39,7 @@ pub use wires::{Capture, HostCapture, HostPacket};
 pub struct Simulation {
     now: Instant,
     end: Instant,
-    /// The connections that it waits for, if it ends by itself.
+    /// The connections that the run waits for, if it ends by itself.
     ends_with: Option<EndsWith>,
     driver: Driver<Observed<Wires, OneHost>, Processes>,
     watch: watch::Watch,
@@ -168,7 +168,7 @@ impl Simulation {
         self.apps().iter().filter(|a| a.measured).map(|a| a.received).sum()
     }
 
-    /// Number of these bytes that differ from the written ones. Only middleboxes change bytes.
+    /// Number of received bytes that differ from the written ones. Only middleboxes change bytes.
     pub fn altered_bytes(&self) -> u64 {
         self.apps().iter().filter(|a| a.measured).map(|a| a.altered).sum()
     }

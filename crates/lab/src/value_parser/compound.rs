@@ -119,9 +119,9 @@ pub(crate) struct Part {
     pub(crate) key: &'static str,
     /// A description, with the default if there is one.
     pub(crate) about: &'static str,
-    /// Whether it may be left out.
+    /// Whether the part may be left out.
     pub(crate) optional: bool,
-    /// JSON Schema of its values.
+    /// JSON Schema of the part's values.
     pub(crate) schema: fn() -> Schema,
 }
 

@@ -20,7 +20,8 @@ struct Answer {
     ack: DataSeq,
     /// Size of the peer's window from there on, bytes.
     window: u64,
-    /// Whether it is no repetition and not older than the latest one: anybody may have replayed an older one.
+    /// Whether the acknowledgement is no repetition and not older than the latest one. An attacker may have replayed an
+    /// older one.
     is_current: bool,
     /// Whether the subflow's retransmission timeout was doubled.
     backed_off: bool,

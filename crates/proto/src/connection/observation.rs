@@ -49,7 +49,7 @@ impl Kinds {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Observation {
-    /// When it happened.
+    /// When the event happened.
     pub at: Instant,
     /// What happened.
     pub what: Happening,

@@ -33,14 +33,14 @@ impl Looks {
 /// How far a connection is on its way to rest.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rest {
-    /// Whether it was used since the last check.
+    /// Whether the connection was used since the last check.
     is_used: bool,
-    /// Whether it has an entry in `Looks`.
+    /// Whether the connection has an entry in `Looks`.
     is_listed: bool,
     is_restless: bool,
     /// Number of consecutive checks without a use.
     unused: u8,
-    /// When it freed its memory, if it was not used since.
+    /// When the connection freed its memory, if it was not used since.
     since: Option<Instant>,
 }
 

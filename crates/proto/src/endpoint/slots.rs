@@ -17,12 +17,12 @@ pub(super) struct Slot {
     /// The valid entry in the heap of checks.
     pub(super) check: Option<Instant>,
     pub(super) queued: bool,
-    /// Whether it counts as a handshake that waits.
+    /// Whether the connection counts as a handshake that waits.
     pub(super) half_open: bool,
-    /// Whether it only waits for old segments (TIME-WAIT).
+    /// Whether the connection only waits for old segments (TIME-WAIT).
     pub(super) lingers: bool,
     pub(super) rest: Rest,
-    /// Memory of its waiting data when that was last counted, bytes.
+    /// Memory of the connection's waiting data when that was last counted, bytes.
     pub(super) waiting_bytes: u64,
     pub(super) claim: Claim,
     /// Keys of the indices that find this connection: its subflows' local and remote addresses, and its token.

@@ -41,7 +41,7 @@ pub(crate) struct RemoteAddress {
 struct Unechoed {
     id: AddressId,
     option: MptcpOption,
-    /// When it is sent again. `None`: it is waiting for an acknowledgement that can carry it.
+    /// When the announcement is sent again. `None`: it waits for an acknowledgement that can carry it.
     again: Option<Instant>,
     tries: u32,
 }

@@ -54,7 +54,7 @@ pub(crate) struct Subflow {
     pub(crate) third_ack_again: Option<Instant>,
     /// Data bytes that arrived on this subflow before they arrived on others.
     pub(crate) first_bytes: u64,
-    /// When it was last penalised; on an mptcp.org host: when another one was penalised for its benefit.
+    /// When the subflow was last penalised; on an mptcp.org host, when another one was last penalised for its benefit.
     pub(crate) penalised_at: Option<Instant>,
     /// Whether our DATA_FIN is to be sent on this subflow.
     pub(crate) send_data_fin: bool,

@@ -100,7 +100,7 @@ impl Summary {
         self.runs - self.failed
     }
 
-    /// Number of these runs without a value: the transfer did not finish, or messages were not delivered.
+    /// Number of measured runs without a value: the transfer did not finish, or messages were not delivered.
     pub fn unfinished(&self) -> usize {
         self.measured() - self.value.map_or(0, |v| v.count)
     }

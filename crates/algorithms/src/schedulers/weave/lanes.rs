@@ -28,21 +28,21 @@ pub(super) struct Lane {
     pub(super) id: SubflowId,
     /// Bytes of a full segment.
     pub(super) mss: u32,
-    /// Bytes that it was given and that are not acknowledged.
+    /// Bytes that the lane was given and that are not acknowledged.
     pub(super) out: u64,
     /// The delay to the receiver and the smallest round trip, both without queues, s.
     pub(super) there: f64,
     pub(super) rtt: f64,
-    /// Whether it has cost the others more than it has brought.
+    /// Whether the lane has cost the others more than it has brought.
     pub(super) in_debt: bool,
     /// The key by which lanes are sorted: the shortest delay first, and lanes in debt last.
     rank: f64,
-    /// The rate at which it delivers if it is kept busy, and the rate at which it has delivered, bytes/s.
+    /// The rate at which the lane delivers if it is kept busy, and the rate at which it has delivered, bytes/s.
     pub(super) rate: f64,
     delivered: f64,
-    /// The rate at which its bottleneck sends while a whole window arrives there at once, bytes/s.
+    /// The rate at which the lane's bottleneck sends while a whole window arrives there at once, bytes/s.
     burst_rate: f64,
-    /// Whether it is in slow start and has no queue.
+    /// Whether the lane is in slow start and has no queue.
     pub(super) doubles: bool,
     /// Whether the lane is in slow start, and its queue is no longer than a burst of its own would make it.
     careful: bool,

@@ -84,11 +84,11 @@ pub(super) struct Path {
     acknowledged_at: Option<Instant>,
     /// The number of pieces in `sent` that end at or before `acknowledged`.
     answered: usize,
-    /// Bytes that it has brought, less the bytes that others could not send while they waited for it.
+    /// Bytes that the path has brought, less the bytes that other paths could not send while they waited for this one.
     balance: f64,
-    /// Whether it has lost something, so that a loss has set its congestion window.
+    /// Whether the path has lost something, so that a loss has set its congestion window.
     pub(super) lost: bool,
-    /// The time at which it was last given data.
+    /// The time at which the path was last given data.
     used_at: Option<Instant>,
 }
 
