@@ -71,8 +71,10 @@ pub(crate) fn explain_page() -> Result<PathBuf, String> {
     Ok(page)
 }
 
+/// The part of a command's output that a document shows.
+type Part = fn(&str) -> String;
 /// The documents with the first command's output, and the part that each shows.
-const SHOWN: [(&str, fn(&str) -> String); 2] = [("README.md", answer), ("docs/first-steps.md", str::to_owned)];
+const SHOWN: [(&str, Part); 2] = [("README.md", answer), ("docs/first-steps.md", str::to_owned)];
 /// The beginning of that output in them.
 const START: &str = "```console\n$ cargo run --release -- compare\n";
 const END: &str = "```\n";

@@ -171,9 +171,9 @@ impl End {
         if document["verified"] != verified || document["error"].is_null() != complete {
             return Err(here(&format!("verified: {}, error: {}", document["verified"], document["error"])));
         }
-        let moved = if self.transfer == DOWN { "received" } else { "sent" };
+        let moved = if self.transfer == DOWN { "received" } else { "written" };
         if document["client"][moved].as_u64().is_none_or(|bytes| bytes == 0) {
-            return Err(here(&format!("the client tells no bytes that it {moved}")));
+            return Err(here(&format!("the client tells no bytes that were {moved}")));
         }
         if document["end"]["streams"].as_array().is_none_or(Vec::is_empty) {
             return Err(here("there are no streams"));

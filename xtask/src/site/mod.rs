@@ -107,7 +107,10 @@ pub(crate) fn check() -> Result<(), String> {
     let index: String = index.filter_map(|path| fs::read_to_string(path).ok()).collect();
     match FOUND.iter().find(|word| !index.contains(*word)) {
         Some(word) => Err(format!("the search does not find {word}")),
-        None => Ok(println!("the site is in {}", site().display())),
+        None => {
+            println!("the site is in {}", site().display());
+            Ok(())
+        }
     }
 }
 

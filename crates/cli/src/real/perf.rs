@@ -7,7 +7,7 @@ use crate::output;
 use crate::terminal::{INTERRUPTED, is_interrupted, listen_and_answer};
 use pathweave_algorithms::Registry;
 use pathweave_runner::Failure;
-use pathweave_tun::perf::{Amount, Interval, Measurement, Request, Totals, engine, kernel, rate};
+use pathweave_tun::perf::{Amount, Interval, Measurement, Request, Served, Totals, engine, kernel, rate};
 use pathweave_tun::uplinks::{self, Change};
 use pathweave_units::Duration;
 use std::io::{self, Write};
@@ -98,12 +98,7 @@ fn serve(
     kernel_options: &kernel::KernelOptions,
 ) -> Result<ExitCode, Failure> {
     let mut on_ready = || println!("waiting on port {}", options.port);
-    let on_served = |totals: &Totals, error: Option<&str>| {
-        let seconds = Duration::from_nanos(totals.nanoseconds).as_secs_f64();
-        let Totals { received, sent, .. } = *totals;
-        let end = error.map_or(String::new(), |error| format!("; {error}"));
-        println!("received {received} bytes in {seconds:.3} s, sent {sent} bytes{end}");
-    };
+    let on_served = |served: &Served<'_>| println!("{}", served_text(served));
     match engine_options {
         Some(engine_options) => {
             let mut on_served = on_served;
@@ -118,6 +113,19 @@ fn serve(
     }
     .map_err(failed)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The server's line about a client that it has served.
+fn served_text(served: &Served<'_>) -> String {
+    let Totals { received, written, nanoseconds, .. } = *served.totals;
+    let seconds = Duration::from_nanos(nanoseconds).as_secs_f64();
+    let sent = match served.acknowledged {
+        Some(acknowledged) if acknowledged == written => format!("sent {written} bytes"),
+        Some(acknowledged) => format!("sent {acknowledged} bytes that were acknowledged, of {written} written"),
+        None => format!("gave {written} bytes to the kernel"),
+    };
+    let end = served.error.map_or(String::new(), |error| format!("; {error}"));
+    format!("received {received} bytes in {seconds:.3} s, {sent}{end}")
 }
 
 fn client(
@@ -152,10 +160,6 @@ fn client(
         }
         None => kernel::client(kernel_options, remote, request, echo, &mut on_interval, &is_interrupted),
     };
-    let interrupted = || {
-        eprintln!("interrupted: the server's figures are missing");
-        Ok(ExitCode::from(INTERRUPTED))
-    };
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => {
@@ -163,7 +167,8 @@ fn client(
                 println!("{}", perf_json::nothing(options, &request, &error.to_string()));
             }
             if is_interrupted() {
-                return interrupted();
+                eprintln!("{error}");
+                return Ok(ExitCode::from(INTERRUPTED));
             }
             return Err(failed(error));
         }
@@ -175,7 +180,8 @@ fn client(
         print!("{}", summary(&request, &outcome));
     }
     if outcome.server.is_none() && is_interrupted() {
-        return interrupted();
+        eprintln!("interrupted: the server's figures are missing");
+        return Ok(ExitCode::from(INTERRUPTED));
     }
     match (error, outcome.trouble) {
         (Some(error), _) => return Err(Failure::Output(error)),
@@ -234,7 +240,7 @@ fn summary(request: &Request, outcome: &Measurement) -> String {
         let (bytes, what, seconds) = match (server, outcome.acknowledged) {
             (Some(server), _) => (server.counted, "bytes", server.counted_seconds()),
             (None, Some(acknowledged)) => (acknowledged, "bytes acknowledged", seconds),
-            (None, None) => (client.sent, "bytes given to the kernel", seconds),
+            (None, None) => (client.written, "bytes given to the kernel", seconds),
         };
         text += &format!("upload:   {bytes} {what} in {seconds:.3} s, {}\n", shown(rate(bytes, seconds)));
     }
@@ -267,4 +273,21 @@ fn summary(request: &Request, outcome: &Measurement) -> String {
         text += &format!("SHA-256 of what was sent and what arrived: {same}\n");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_says_sent_of_what_was_acknowledged_and_written_of_the_rest() {
+        let totals = Totals { received: 7, written: 5000, nanoseconds: 1_500_000_000, ..Totals::default() };
+        let said = |acknowledged, error| served_text(&Served { totals: &totals, acknowledged, error });
+        assert_eq!(said(Some(5000), None), "received 7 bytes in 1.500 s, sent 5000 bytes");
+        assert_eq!(
+            said(Some(3000), Some("reset by the peer")),
+            "received 7 bytes in 1.500 s, sent 3000 bytes that were acknowledged, of 5000 written; reset by the peer"
+        );
+        assert_eq!(said(None, Some("gone")), "received 7 bytes in 1.500 s, gave 5000 bytes to the kernel; gone");
+    }
 }

@@ -2,9 +2,11 @@
 //! the subflows. The kernel tells only an administrator which subflows belong to a connection; with `--kernel`, others
 //! see the first one alone.
 //!
-//! The client knows how much each subflow sent or received on the client's side. From the server it gets only the sum
-//! over all subflows, and each stream gets a share of that sum in proportion. If a measurement is not complete, the
-//! document has `error`, as iperf3's has, beside the figures so far.
+//! Bytes that were sent are bytes of data that the peer has acknowledged, and each is counted once. A stream's bytes are
+//! the subflow's share of the connection's, in proportion to what the subflow sent or received at the client, so that
+//! the streams add up to the sum. `sent_bytes` and `received_bytes` of an interval's stream are the subflow's own counts,
+//! which include retransmissions. If a measurement is not complete, the document has `error`, as iperf3's has, beside
+//! the figures so far.
 
 use super::args::PerfOptions;
 use pathweave_tun::perf::{
@@ -103,8 +105,9 @@ fn end(request: &Request, outcome: &Measurement) -> Value {
         None => outcome.acknowledged.map(|bytes| (bytes, seconds)),
     };
     let arrived_down = (client.counted, client.counted_seconds());
-    let sent_down = server.as_ref().map(|server| server.sent);
-    let (sent, arrived) = if up { (Some(client.sent), arrived_up) } else { (sent_down, Some(arrived_down)) };
+    let sent_up = server.map(|_| client.written).or(outcome.acknowledged);
+    let sent_down = server.as_ref().map(|server| server.written);
+    let (sent, arrived) = if up { (sent_up, arrived_up) } else { (sent_down, Some(arrived_down)) };
     let mut end = json!({
         "streams": streams(outcome, request, sent, arrived.map(|(bytes, _)| bytes)),
         "cpu_utilization_percent": processor(outcome),
@@ -168,8 +171,9 @@ fn interval(interval: &Interval, request: &Request) -> Value {
     let retransmits = interval.subflows.iter().map(|s| s.retransmitted_segments).reduce(|a, b| a + b);
     let mut all = with_retransmits(sum(bytes, start, end, up), retransmits.filter(|_| up));
     all["omitted"] = json!(omitted);
-    let mut streams: Vec<Value> =
-        interval.subflows.iter().enumerate().map(|(i, s)| stream(i, s, (start, end), up)).collect();
+    let parts = shares(bytes, interval.subflows.iter().map(|subflow| own(subflow, up)));
+    let streams = interval.subflows.iter().zip(parts).enumerate();
+    let mut streams: Vec<Value> = streams.map(|(i, (s, bytes))| stream(i, s, bytes, (start, end), up)).collect();
     if streams.is_empty() {
         let mut only = all.clone();
         only["socket"] = json!(1);
@@ -183,9 +187,29 @@ fn interval(interval: &Interval, request: &Request) -> Value {
     value
 }
 
-/// A subflow's figures during an interval.
-fn stream(index: usize, subflow: &SubflowFigures, (start, end): (f64, f64), up: bool) -> Value {
-    let bytes = if up { subflow.sent_bytes } else { subflow.received_bytes };
+/// Bytes that a subflow sent or received in the main direction, by the subflow's own count.
+fn own(subflow: &SubflowFigures, up: bool) -> u64 {
+    if up { subflow.sent_bytes } else { subflow.received_bytes }
+}
+
+/// Divides bytes of the connection in proportion to the subflows' own counts, or equally if these are all zero. The
+/// parts add up to the whole.
+fn shares(bytes: u64, own: impl Iterator<Item = u64> + Clone) -> Vec<u64> {
+    let all: u64 = own.clone().sum();
+    let weights = own.map(|own| if all == 0 { 1 } else { own });
+    let whole = u128::from(weights.clone().sum::<u64>().max(1));
+    let (mut so_far, mut given) = (0, 0);
+    let part = |weight: u64| {
+        so_far += u128::from(weight);
+        let part = u128::from(bytes) * so_far / whole - given;
+        given += part;
+        part as u64
+    };
+    weights.map(part).collect()
+}
+
+/// A subflow's figures during an interval, and the subflow's share of the connection's bytes.
+fn stream(index: usize, subflow: &SubflowFigures, bytes: u64, (start, end): (f64, f64), up: bool) -> Value {
     let mut value = sum(bytes, start, end, up);
     value["socket"] = json!(index + 1);
     value["local"] = json!(subflow.local.to_string());
@@ -241,12 +265,12 @@ fn streams(outcome: &Measurement, request: &Request, sent: Option<u64>, arrived:
             json!({ "sender": sent.map(|bytes| end(1, bytes)), "receiver": arrived.map(|bytes| end(1, bytes)) }),
         ];
     }
-    let own = |figures: &SubflowFigures| if up { figures.sent_bytes } else { figures.received_bytes };
-    let all: u64 = sums.iter().map(|sum| own(&sum.figures)).sum();
-    let stream = |(i, Sum { figures, round_trips }): (usize, &Sum)| {
-        let (socket, own) = (i + 1, own(figures));
-        let share = |of: u64| if all == 0 { 0 } else { (u128::from(of) * u128::from(own) / u128::from(all)) as u64 };
-        let (sent, arrived) = if up { (Some(own), arrived.map(share)) } else { (sent.map(share), Some(own)) };
+    let parts = |of: Option<u64>| {
+        let parts = of.map(|bytes| shares(bytes, sums.iter().map(|sum| own(&sum.figures, up))));
+        parts.map_or_else(|| vec![None; sums.len()], |parts| parts.into_iter().map(Some).collect())
+    };
+    let parts = parts(sent).into_iter().zip(parts(arrived));
+    let stream = |socket: usize, Sum { figures, round_trips }: &Sum, sent: Option<u64>, arrived: Option<u64>| {
         let sender = sent.map(|bytes| {
             let micros = round_trips.iter().map(|time| time.as_micros());
             let mut value = end(socket, bytes);
@@ -265,15 +289,16 @@ fn streams(outcome: &Measurement, request: &Request, sent: Option<u64>, arrived:
             "sender": sender, "receiver": arrived.map(|bytes| end(socket, bytes)),
         })
     };
-    sums.iter().enumerate().map(stream).collect()
+    let numbered = (1..).zip(sums.iter().zip(parts));
+    numbered.map(|(socket, (sum, (sent, arrived)))| stream(socket, sum, sent, arrived)).collect()
 }
 
 fn totals(totals: &Totals) -> Value {
     let hex = |hash: &[u8; 32]| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     json!({
-        "sent": totals.sent, "received": totals.received, "nanoseconds": totals.nanoseconds,
+        "written": totals.written, "received": totals.received, "nanoseconds": totals.nanoseconds,
         "longest_pause_nanoseconds": totals.longest_pause_nanoseconds,
-        "sent_sha256": hex(&totals.sent_hash), "received_sha256": hex(&totals.received_hash),
+        "written_sha256": hex(&totals.written_hash), "received_sha256": hex(&totals.received_hash),
     })
 }
 

@@ -154,7 +154,7 @@ fn outcome(subflows: &[SubflowFigures]) -> Measurement {
     let processor = Processor { nanoseconds: 500_000_000, system_nanoseconds: 300_000_000 };
     let totals = Totals {
         received: 4000,
-        sent: 4000,
+        written: 4000,
         counted: 4000,
         counted_nanoseconds: 2_000_000_000,
         processor,
@@ -214,8 +214,47 @@ fn a_measurement_that_is_not_complete_has_an_error_and_its_figures() {
     let document = json(&options(""), &request(true, false), &half, Some("gone"));
     assert_eq!(document["error"], "gone");
     assert_eq!(document["end"]["sum_received"]["bytes"], 3000);
+    assert_eq!(document["end"]["sum_sent"]["bytes"], 3000);
+    assert_eq!(document["client"]["written"], 4000);
     assert_eq!(document["intervals"].as_array().map(Vec::len), Some(2));
     let document = nothing(&options(""), &request(true, false), "no connection");
     assert_eq!(document["error"], "no connection");
     assert_eq!(document["start"]["connecting_to"]["host"], "10.1.0.1");
+}
+
+/// Bytes of all streams at one end, or in an interval.
+fn of_streams(streams: &Value, end: &str) -> u64 {
+    streams.as_array().into_iter().flatten().filter_map(|stream| stream.pointer(end)?.as_u64()).sum()
+}
+
+#[test]
+fn the_streams_add_up_to_the_sum_in_each_direction_complete_or_stopped() {
+    // More than the data was sent, because some was lost, and the request and the totals are carried too.
+    let whole = outcome(&[subflow(1, 1901, 1903), subflow(2, 700, 300), subflow(3, 0, 0)]);
+    let stopped =
+        Measurement { server: None, acknowledged: Some(3001), trouble: Some("interrupted".into()), ..whole.clone() };
+    for (arguments, up, down) in [("", true, false), ("--reverse", false, true), ("--both", true, true)] {
+        for (outcome, sent) in [(&whole, 4000), (&stopped, 3001)] {
+            let document = json(&options(arguments), &request(up, down), outcome, outcome.trouble.as_deref());
+            let end = &document["end"];
+            for (side, sum) in [("/sender/bytes", "sum_sent"), ("/receiver/bytes", "sum_received")] {
+                let all = end[sum]["bytes"].as_u64().unwrap_or(0);
+                assert_eq!(of_streams(&end["streams"], side), all, "{arguments} {sum}: {end}");
+            }
+            if up {
+                assert_eq!(end["sum_sent"]["bytes"], sent, "{arguments}");
+            }
+            for interval in document["intervals"].as_array().into_iter().flatten() {
+                assert_eq!(interval["sum"]["bytes"], of_streams(&interval["streams"], "/bytes"), "{interval}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_parts_of_a_sum_add_up_to_it() {
+    assert_eq!(shares(10, [1, 1, 1].into_iter()), [3, 3, 4]);
+    assert_eq!(shares(10, [0, 3].into_iter()), [0, 10]);
+    assert_eq!(shares(5, [0, 0].into_iter()), [2, 3]);
+    assert_eq!(shares(5, [].into_iter()), [0; 0]);
 }

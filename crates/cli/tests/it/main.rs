@@ -19,9 +19,14 @@ pub(crate) fn pathweave(folder: &PathBuf, arguments: &[&str]) -> Output {
     output.expect("the command can be started")
 }
 
+/// The folder of a test.
+pub(crate) fn folder_of(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
 /// An empty folder for one test.
 pub(crate) fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let folder = folder_of(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the folder can be made");
     folder

@@ -1,8 +1,8 @@
 //! Commands with real packets. A test that needs root is skipped without it, and says so.
 
-use super::{folder, pathweave, stderr, stdout};
+use super::{folder, folder_of, pathweave, stderr, stdout};
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 #[test]
@@ -73,5 +73,90 @@ fn a_signal_ends_perf_with_the_figures_so_far() {
         if !reverse {
             assert!(document["end"][sum]["retransmits"].is_u64(), "{signal}: {document}");
         }
+    }
+}
+
+/// The output of a shell command in the client's namespace of `emulate wifi-lte`. `$PERF` is the command's `perf`.
+/// `None` without root.
+fn emulated(name: &str, server: &str, client: &str) -> Option<Output> {
+    let folder = folder(name);
+    let script = |text: &str| format!("PERF='{} perf'; {text}", env!("CARGO_BIN_EXE_pathweave"));
+    let (server, client) = (script(server), script(client));
+    let command = ["emulate", "wifi-lte", "--server", &server, "--", "sh", "-c", &client];
+    let output = pathweave(&folder, &command);
+    if stderr(&output).contains("that needs root") {
+        eprintln!("SKIPPED: {}", stderr(&output));
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn without_a_connection_perf_says_to_whom_and_why_and_shows_no_figures() {
+    const STOPPED: &str = "timeout --preserve-status -s INT 2.5";
+    const ENGINE: &str = "--path 10.0.1.5@10.0.1.6";
+    // The machine at 10.0.1.2 has no server, and no machine has the address 10.9.9.9.
+    for (name, limit, kind, server, code, why) in [
+        ("engine-refused", "", ENGINE, "10.0.1.2", 1, "refused by the peer"),
+        ("engine-silent", STOPPED, ENGINE, "10.9.9.9", 130, "interrupted"),
+        ("kernel-refused", "", "--kernel", "10.0.1.2", 1, "Connection refused"),
+        ("kernel-silent", STOPPED, "--kernel --plain", "10.9.9.9", 130, "interrupted"),
+    ] {
+        let said = format!("no connection to {server}:5210: {why}");
+        let client = format!("ip route add 10.9.9.9 via 10.0.1.2; {limit} $PERF {kind} --client {server}");
+        let Some(output) = emulated(name, "true", &client) else { return };
+        let (text, error) = (stdout(&output), stderr(&output));
+        assert_eq!(output.status.code(), Some(code), "{name}: {text}{error}");
+        assert_eq!(text, "", "{name}");
+        assert!(error.contains(&said) && !error.contains("figures"), "{name}: {error}");
+        let Some(output) = emulated(name, "true", &format!("{client} --json")) else { return };
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        assert!(document["error"].as_str().is_some_and(|error| error.starts_with(&said)), "{name}: {document}");
+        assert_eq!(
+            (&document["intervals"], &document["end"]),
+            (&serde_json::json!([]), &serde_json::json!({})),
+            "{name}"
+        );
+    }
+}
+
+/// Linux's default is 500 packets, which a hundred connections that start together fill.
+#[test]
+fn the_engines_devices_have_room_for_the_packets_of_many_connections() {
+    let server = "$PERF --server --path 10.0.1.5@10.0.1.6 >ready & n=0";
+    let wait = "until [ -s ready ] || [ $n -gt 200 ]; do n=$((n+1)); sleep 0.05; done";
+    let Some(output) = emulated("queue", "true", &format!("{server}; {wait}; ip link show dev pw0")) else { return };
+    assert!(stdout(&output).contains("qlen 20000"), "{}{}", stdout(&output), stderr(&output));
+}
+
+/// Where a stopped measurement says that bytes were sent, the other side has received about as many, and the streams
+/// add up to them.
+#[test]
+fn a_stopped_client_tells_as_sent_what_was_acknowledged() {
+    const ENGINE: &str = "--path 10.0.1.5@10.0.1.6 --path 10.0.2.5@10.0.2.6";
+    for (name, kind) in [("engine", ENGINE), ("kernel", "--kernel"), ("plain", "--kernel --plain")] {
+        let plain = if name == "plain" { "--plain" } else { "" };
+        let server = format!("exec $PERF --server --kernel {plain} >served");
+        let client = format!(
+            "n=0; until [ -s served ] || [ $n -gt 200 ]; do n=$((n+1)); sleep 0.05; done
+            timeout --preserve-status -s INT 2.5 $PERF {kind} --client 10.0.1.2 --time 60 --json; status=$?
+            n=0; until grep -q received served || [ $n -gt 200 ]; do n=$((n+1)); sleep 0.05; done; exit $status"
+        );
+        let Some(output) = emulated(&format!("stopped-{name}"), &server, &client) else { return };
+        assert_eq!(output.status.code(), Some(130), "{name}: {}", stderr(&output));
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let served = std::fs::read_to_string(folder_of(&format!("stopped-{name}")).join("served")).expect("served");
+        let received: u64 = served
+            .lines()
+            .find_map(|line| line.strip_prefix("received ")?.split_once(' ')?.0.parse().ok())
+            .expect("the server says what it received");
+        let end = &document["end"];
+        let sent = end["sum_sent"]["bytes"].as_u64().expect("what was sent");
+        // The links carry 42 Mbit/s, and less than half a second's data is on its way.
+        assert!(sent > 500_000 && received.abs_diff(sent) < 42_000_000 / 8 / 2, "{name}: {sent}, {served}");
+        let streams = end["streams"].as_array().into_iter().flatten();
+        let of_streams: u64 = streams.filter_map(|stream| stream["sender"]["bytes"].as_u64()).sum();
+        assert_eq!((of_streams, &end["sum_received"]["bytes"]), (sent, &sent.into()), "{name}: {end}");
+        assert!(document["client"]["written"].as_u64() > Some(sent), "{name}: {document}");
     }
 }

@@ -1,12 +1,14 @@
 //! The kernel's Multipath TCP as client and as server: the peer that the engine is measured against.
 
-use super::kernel_figures;
+use super::kernel_figures::{self, Watch};
 use super::measurement::unix_seconds;
 use super::patient::{Patient, Progress};
 use super::stream::totals;
-use super::{Interval, Measurement, Processor, Request, STOPPED, Sink, Source, Totals};
+use super::{Interval, Measurement, Processor, Request, STOPPED, Served, Sink, Source, Totals, no_connection};
 use crate::Clock;
 use pathweave_units::Duration;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -43,7 +45,10 @@ fn socket(options: &KernelOptions, ipv4: bool) -> io::Result<OwnedFd> {
 
 /// A connected socket. It is an IPv6 socket even for an IPv4 server, because an IPv4 socket cannot get subflows over
 /// IPv6.
-fn connected(options: &KernelOptions, remote: SocketAddr) -> io::Result<OwnedFd> {
+///
+/// # Errors
+/// If the server cannot be connected to, or `is_stopped` before it answers.
+fn connected(options: &KernelOptions, remote: SocketAddr, is_stopped: &dyn Fn() -> bool) -> io::Result<TcpStream> {
     let mapped = match remote.ip() {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
         IpAddr::V6(address) => address,
@@ -52,8 +57,24 @@ fn connected(options: &KernelOptions, remote: SocketAddr) -> io::Result<OwnedFd>
         Ok(socket) => (socket, SocketAddr::new(mapped.into(), remote.port())),
         Err(_) => (socket(options, remote.is_ipv4())?, remote),
     };
-    rustix::net::connect(&socket, &remote)?;
-    Ok(socket)
+    let stream = TcpStream::from(socket);
+    stream.set_nonblocking(true)?;
+    match rustix::net::connect(&stream, &remote) {
+        Err(Errno::INPROGRESS) => {
+            let look = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+            loop {
+                match poll(&mut [PollFd::new(&stream, PollFlags::OUT)], Some(&look)) {
+                    Ok(0) | Err(Errno::INTR) if is_stopped() => return Err(io::Error::other(STOPPED)),
+                    Ok(0) | Err(Errno::INTR) => {}
+                    answered => break answered.map(drop)?,
+                }
+            }
+            sockopt::socket_error(&stream)??;
+        }
+        result => result?,
+    }
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }
 
 fn write_all(socket: Patient<'_>, source: &mut Source, clock: &Clock) -> io::Result<()> {
@@ -87,7 +108,7 @@ fn ping(
         let asked = clock.now();
         source.count(&message);
         socket.write_all(&message)?;
-        socket.read_exact(&mut message)?;
+        socket.read_exact(is_stopped, &mut message)?;
         round_trips.push(clock.now().since(asked));
         sink.take(clock.now(), &message);
     }
@@ -106,12 +127,13 @@ pub fn client(
     on_interval: &mut dyn FnMut(&Interval),
     is_stopped: &dyn Fn() -> bool,
 ) -> io::Result<Measurement> {
-    let socket = connected(options, remote).map_err(|e| io::Error::new(e.kind(), format!("no connection: {e}")))?;
-    let stream = TcpStream::from(socket);
+    let stream = connected(options, remote, is_stopped)
+        .map_err(|error| io::Error::new(error.kind(), no_connection(remote, &error.to_string())))?;
     let (clock, processor, began) = (Clock::start(), Processor::now(), unix_seconds());
     let progress = Progress::default();
     let socket = Patient::new(&stream, &clock, &progress)?;
-    let addresses = vec![(plain(stream.local_addr()?), plain(stream.peer_addr()?))];
+    let (near, far) = (plain(stream.local_addr()?), plain(stream.peer_addr()?));
+    let mut watch = Watch::start(near, far);
     let mut source = request.source(request.up, clock.now());
     let mut sink = request.sink(Totals::BYTES);
     let mut round_trips = Vec::new();
@@ -120,8 +142,9 @@ pub fn client(
         asked = ping(socket, echo, &clock, (&mut source, &mut sink), &mut round_trips, is_stopped);
     }
     let sends = request.client_sends();
-    let (result, intervals) = match asked {
-        Ok(()) => transfer(socket, sends, (&mut source, &mut sink), &clock, on_interval, is_stopped),
+    watch.look();
+    let (result, mut intervals) = match asked {
+        Ok(()) => transfer(socket, sends, (&mut source, &mut sink), &mut watch, &clock, on_interval, is_stopped),
         Err(error) => (Err(error), Vec::new()),
     };
     let duration = clock.now().since(pathweave_units::Instant::ZERO);
@@ -136,14 +159,24 @@ pub fn client(
         None if is_stopped() => Some(STOPPED.to_owned()),
         None => Some(format!("{why}; the server's figures are missing")),
     };
+    let client = totals(&source, &sink);
+    // What came back has arrived.
+    let echoed = request.echo.then_some(sink.received);
+    let mut acknowledged = watch.acknowledged.max(echoed).map(|bytes| bytes.min(client.written));
+    if server.is_some() {
+        // The socket may have ended before the last look at it.
+        let rest = client.written.saturating_sub(acknowledged.unwrap_or(client.written));
+        intervals.last_mut().into_iter().for_each(|last| last.sent_bytes += rest);
+        acknowledged = Some(client.written);
+    }
     round_trips.sort_unstable();
     Ok(Measurement {
         began,
-        addresses,
+        addresses: vec![(near, far)],
         multipath: None,
-        client: totals(&source, &sink),
+        client,
         server,
-        acknowledged: None,
+        acknowledged,
         trouble,
         duration,
         processor: Processor::now().since(processor),
@@ -163,6 +196,7 @@ fn transfer(
     socket: Patient<'_>,
     sends: bool,
     (source, sink): (&mut Source, &mut Sink),
+    watch: &mut Watch,
     clock: &Clock,
     on_interval: &mut dyn FnMut(&Interval),
     is_stopped: &dyn Fn() -> bool,
@@ -189,37 +223,38 @@ fn transfer(
             let _ = done.send(());
             result
         });
-        let ends = stream.local_addr().ok().zip(stream.peer_addr().ok());
-        // Sockets that have ended tell nothing, so the last figures before count.
-        let mut subflows = Vec::new();
+        // If the system does not report acknowledgements, written bytes count.
+        let moved = |watch: &Watch| {
+            let (written, received) = progress.all();
+            (watch.acknowledged.unwrap_or(written), received)
+        };
         let mut subflows_before = Vec::new();
-        let (mut from, mut before) = (clock.now(), progress.all());
+        let (mut from, mut before) = (clock.now(), moved(watch));
         let start = from;
         loop {
             let ended = !matches!(wait.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout));
+            watch.look();
             if is_stopped() {
                 // Ends the reader and the writer.
                 let _ = stream.shutdown(Shutdown::Both);
             }
-            let (to, now) = (clock.now(), progress.all());
-            let figures = ends.map(|(near, far)| kernel_figures::subflows(plain(near), plain(far)));
-            subflows = figures.filter(|figures| !figures.is_empty()).unwrap_or(subflows);
+            let (to, now) = (clock.now(), moved(watch));
             if !ended && to.since(from) < INTERVAL {
                 continue;
             }
             intervals.push(Interval {
                 from: super::measurement::since(start, from),
                 to: super::measurement::since(start, to),
-                sent_bytes: now.0 - before.0,
+                sent_bytes: now.0.saturating_sub(before.0),
                 received_bytes: now.1 - before.1,
-                subflows: kernel_figures::since(&subflows, &subflows_before),
+                subflows: kernel_figures::since(&watch.subflows, &subflows_before),
             });
             if ended {
                 break;
             }
             intervals.last().into_iter().for_each(&mut *on_interval);
             (from, before) = (to, now);
-            subflows_before.clone_from(&subflows);
+            subflows_before.clone_from(&watch.subflows);
         }
         let written = written.join().unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
         let read = read.join().unwrap_or_else(|_| Err(io::Error::other("the reader panicked")));
@@ -236,7 +271,7 @@ pub fn server(
     options: &KernelOptions,
     port: u16,
     most: Option<u64>,
-    on_served: &(dyn Fn(&Totals, Option<&str>) + Sync),
+    on_served: &(dyn Fn(&Served<'_>) + Sync),
     on_ready: &mut dyn FnMut(),
 ) -> io::Result<()> {
     let socket = socket(options, false)?;
@@ -253,7 +288,10 @@ pub fn server(
             accepted += 1;
             scope.spawn(move || {
                 let (totals, result) = serve(&stream);
-                on_served(&totals, result.err().map(|error| error.to_string()).as_deref());
+                // A socket that has failed tells nothing any more.
+                let acknowledged = result.is_ok().then_some(totals.written);
+                let error = result.err().map(|error| error.to_string());
+                on_served(&Served { totals: &totals, acknowledged, error: error.as_deref() });
             });
         }
         Ok(())
@@ -283,7 +321,7 @@ fn serve(stream: &TcpStream) -> (Totals, io::Result<()>) {
 
 fn read_request(socket: Patient<'_>) -> io::Result<Request> {
     let mut bytes = [0; Request::BYTES];
-    socket.read_exact(&mut bytes)?;
+    socket.read_exact(&|| false, &mut bytes)?;
     let request = Request::read(&bytes);
     request.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the client's first bytes are no request"))
 }
@@ -327,13 +365,18 @@ mod tests {
 
     #[test]
     fn a_client_that_is_stopped_has_its_figures_so_far() {
-        let options = KernelOptions { plain: true, congestion: None };
+        for plain in [true, false] {
+            stop(&KernelOptions { plain, congestion: None });
+        }
+    }
+
+    fn stop(options: &KernelOptions) {
         let free = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).and_then(|l| l.local_addr()).expect("a free port");
         for up in [true, false] {
             let (ready, is_ready) = channel();
             let serving = options.clone();
             let served = std::thread::spawn(move || {
-                server(&serving, free.port(), Some(1), &|_, _| {}, &mut || {
+                server(&serving, free.port(), Some(1), &|_| {}, &mut || {
                     let _ = ready.send(());
                 })
             });
@@ -344,14 +387,19 @@ mod tests {
             let clock = Clock::start();
             let time = || clock.now().since(pathweave_units::Instant::ZERO);
             let is_stopped = || time() > Duration::from_millis(1500);
-            let outcome = client(&options, free, request, None, &mut |_| {}, &is_stopped).expect("an outcome");
+            let outcome = client(options, free, request, None, &mut |_| {}, &is_stopped).expect("an outcome");
             assert!(time() < Duration::from_secs(20), "it stops long before its minute is over");
             assert_eq!((outcome.trouble.as_deref(), outcome.server.is_none()), (Some(STOPPED), true), "up: {up}");
-            let moved = if up { outcome.client.sent } else { outcome.client.counted };
-            assert!(moved > 0, "up: {up}");
+            let moved = if up { outcome.acknowledged } else { Some(outcome.client.counted) };
+            assert!(moved > Some(0), "up: {up}");
+            assert!(outcome.acknowledged <= Some(outcome.client.written), "{outcome:?}");
             let sum: u64 = outcome.intervals.iter().map(|i| if up { i.sent_bytes } else { i.received_bytes }).sum();
             let end = outcome.intervals.last().map(|i| i.to);
-            assert!(sum > 0 && end > Some(Duration::from_secs(1)), "up: {up}: {:?}", outcome.intervals);
+            assert!(
+                Some(sum) <= moved && sum > 0 && end > Some(Duration::from_secs(1)),
+                "up: {up}: {:?}",
+                outcome.intervals
+            );
             served.join().expect("the server ends").expect("it served");
         }
     }

@@ -1,6 +1,6 @@
 //! The kernel's figures about the subflows of one of its connections (`sock_diag(7)`).
 
-use super::SubflowFigures;
+use super::{Request, SubflowFigures};
 use netlink_sys::{Socket, SocketAddr as Netlink};
 use pathweave_units::Duration;
 use std::io;
@@ -18,6 +18,11 @@ const INET_ULP_INFO_MPTCP: u16 = 3;
 const MPTCP_SUBFLOW_ATTR_TOKEN_LOC: u16 = 2;
 const FAMILIES: [u8; 2] = [2, 10];
 const TCP: u8 = 6;
+/// Attribute of a request with the number of a protocol that has more than 8 bits, and the number of Multipath TCP.
+const INET_DIAG_REQ_PROTOCOL: u16 = 3;
+const MPTCP: u32 = 262;
+/// Flag of `mptcp_info`: the connection is plain TCP.
+const FALLBACK: u32 = 1;
 /// All states but those of listeners and of sockets that are closed.
 const STATES: u32 = 0xfff & !(1 << 7) & !(1 << 10);
 /// The length of `nlmsghdr`, and that of `inet_diag_msg`, which follows it.
@@ -35,7 +40,7 @@ struct Subflow {
 
 /// The figures of the connection whose first subflow has these ends, since its start: of each subflow, or of the first one if the system
 /// does not say which others there are. Nothing if the system says nothing.
-pub(super) fn subflows(local: SocketAddr, remote: SocketAddr) -> Vec<SubflowFigures> {
+fn subflows(local: SocketAddr, remote: SocketAddr) -> Vec<SubflowFigures> {
     let all: Vec<Subflow> = FAMILIES.into_iter().flat_map(|family| sockets(family).unwrap_or_default()).collect();
     let is_first = |s: &Subflow| (s.figures.local, s.figures.remote) == (local, remote);
     let token = all.iter().find(|s| is_first(s)).and_then(|s| s.token);
@@ -44,15 +49,80 @@ pub(super) fn subflows(local: SocketAddr, remote: SocketAddr) -> Vec<SubflowFigu
     all.into_iter().filter(is_ours).map(|s| s.figures).collect()
 }
 
+/// A position in a connection's stream up to which the peer has acknowledged, and whether it is Multipath TCP's or that
+/// of plain TCP. Positions of one kind have a common origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Acknowledged {
+    is_multipath: bool,
+    position: u64,
+}
+
+impl Acknowledged {
+    /// The position of the connection whose first subflow has these ends. `None` if the system does not report it.
+    fn of(local: SocketAddr, remote: SocketAddr) -> Option<Self> {
+        let find = |protocol| {
+            let read = |message: &[u8]| acknowledged(message, protocol == MPTCP);
+            let mut all = FAMILIES.into_iter().flat_map(|family| messages(family, protocol, read).unwrap_or_default());
+            all.find(|(ends, _)| *ends == (local, remote)).map(|(_, acknowledged)| acknowledged)
+        };
+        // Multipath TCP's socket has the ends of its first subflow. One that fell back is not found here.
+        find(MPTCP).or_else(|| find(TCP.into()))
+    }
+
+    /// Bytes acknowledged since `before`. `None` if the connection fell back in between.
+    fn since(self, before: Self) -> Option<u64> {
+        (self.is_multipath == before.is_multipath).then(|| self.position.saturating_sub(before.position))
+    }
+}
+
+/// The kernel's figures of a client's connection. Sockets that have ended tell nothing, so the last figures before count.
+pub(super) struct Watch {
+    local: SocketAddr,
+    remote: SocketAddr,
+    before: Option<Acknowledged>,
+    /// Bytes of the client's data that the peer has acknowledged. `None` if the system does not report it.
+    pub(super) acknowledged: Option<u64>,
+    /// Figures of the subflows since the connection's start.
+    pub(super) subflows: Vec<SubflowFigures>,
+}
+
+impl Watch {
+    /// Begins before the client sends its request.
+    pub(super) fn start(local: SocketAddr, remote: SocketAddr) -> Self {
+        let before = Acknowledged::of(local, remote);
+        Watch { local, remote, before, acknowledged: before.map(|_| 0), subflows: Vec::new() }
+    }
+
+    /// Takes figures again.
+    pub(super) fn look(&mut self) {
+        let now =
+            Acknowledged::of(self.local, self.remote).zip(self.before).and_then(|(now, before)| now.since(before));
+        self.acknowledged = now.map(|bytes| bytes.saturating_sub(Request::BYTES as u64)).max(self.acknowledged);
+        let subflows = subflows(self.local, self.remote);
+        if !subflows.is_empty() {
+            self.subflows = subflows;
+        }
+    }
+}
+
 /// All TCP sockets of a family.
 fn sockets(family: u8) -> io::Result<Vec<Subflow>> {
+    messages(family, TCP.into(), read)
+}
+
+/// The sockets of a family and protocol that `read` takes.
+fn messages<T>(family: u8, protocol: u32, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<Vec<T>> {
     let mut request = vec![0; HEADER_BYTES];
     request[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     request[6..8].copy_from_slice(&NLM_F_REQUEST_DUMP.to_ne_bytes());
-    request.extend([family, TCP, 1 << (INET_DIAG_INFO - 1), 0]);
+    // The lowest eight bits; the attribute has them all.
+    request.extend([family, protocol as u8, 1 << (INET_DIAG_INFO - 1), 0]);
     request.extend(STATES.to_ne_bytes());
     // Any addresses, ports and devices.
     request.extend([0; 48]);
+    request.extend(8u16.to_ne_bytes());
+    request.extend(INET_DIAG_REQ_PROTOCOL.to_ne_bytes());
+    request.extend(protocol.to_ne_bytes());
     let length = request.len() as u32;
     request[..4].copy_from_slice(&length.to_ne_bytes());
 
@@ -67,7 +137,7 @@ fn sockets(family: u8) -> io::Result<Vec<Subflow>> {
             if kind == NLMSG_DONE || kind == NLMSG_ERROR {
                 return Ok(found);
             }
-            found.extend(message.get(HEADER_BYTES..).and_then(read));
+            found.extend(message.get(HEADER_BYTES..).and_then(&read));
             rest = others;
         }
     }
@@ -99,8 +169,8 @@ fn attribute(mut list: &[u8], wanted: u16) -> Option<&[u8]> {
     }
 }
 
-/// `inet_diag_msg` and its attributes.
-fn read(message: &[u8]) -> Option<Subflow> {
+/// The own and the peer's end in an `inet_diag_msg`.
+fn ends(message: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let is_ipv4 = *message.first()? == FAMILIES[0];
     let address = |port: usize, address: usize| -> Option<SocketAddr> {
         let ip = match is_ipv4 {
@@ -109,6 +179,23 @@ fn read(message: &[u8]) -> Option<Subflow> {
         };
         Some(SocketAddr::new(ip, u16::from_be_bytes(number(message, port)?)))
     };
+    Some((address(4, 8)?, address(6, 24)?))
+}
+
+/// The ends of a socket, and how much its peer has acknowledged. `None` for a socket of Multipath TCP that fell back.
+fn acknowledged(message: &[u8], is_multipath: bool) -> Option<((SocketAddr, SocketAddr), Acknowledged)> {
+    let info = attribute(message.get(SOCKET_BYTES..)?, INET_DIAG_INFO)?;
+    if is_multipath && number(info, 8).map(u32::from_ne_bytes)? & FALLBACK != 0 {
+        return None;
+    }
+    // `mptcpi_snd_una` and `tcpi_bytes_acked`.
+    let position = number(info, if is_multipath { 24 } else { 120 }).map(u64::from_ne_bytes)?;
+    Some((ends(message)?, Acknowledged { is_multipath, position }))
+}
+
+/// `inet_diag_msg` and its attributes.
+fn read(message: &[u8]) -> Option<Subflow> {
+    let (local, remote) = ends(message)?;
     let attributes = message.get(SOCKET_BYTES..)?;
     // `tcp_info` of linux/tcp.h.
     let info = attribute(attributes, INET_DIAG_INFO)?;
@@ -120,8 +207,8 @@ fn read(message: &[u8]) -> Option<Subflow> {
     Some(Subflow {
         token: mptcp.and_then(|m| number(attribute(m, MPTCP_SUBFLOW_ATTR_TOKEN_LOC)?, 0)).map(u32::from_ne_bytes),
         figures: SubflowFigures {
-            local: address(4, 8)?,
-            remote: address(6, 24)?,
+            local,
+            remote,
             sent_bytes: large(200)?,
             received_bytes: large(128)?,
             retransmitted_segments: small(100)?.into(),
@@ -153,7 +240,7 @@ pub(super) fn since(now: &[SubflowFigures], before: &[SubflowFigures]) -> Vec<Su
 
 #[cfg(test)]
 mod tests {
-    use super::subflows;
+    use super::{Acknowledged, subflows};
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 
@@ -171,6 +258,16 @@ mod tests {
         let [only] = &found[..] else { panic!("one subflow: {found:?}") };
         assert_eq!((only.sent_bytes, only.received_bytes, only.retransmitted_segments), (5000, 300, 0));
         assert!(only.segment_bytes >= 1000 && only.path_mtu > only.segment_bytes, "{only:?}");
+        let before = Acknowledged::of(ends.0, ends.1).expect("a connected socket");
+        near.write_all(&[7; 700]).expect("written");
+        far.read_exact(&mut [0; 700]).expect("read");
+        // The receiver may acknowledge a moment after it has read.
+        let since = || Acknowledged::of(ends.0, ends.1).and_then(|now| now.since(before));
+        let all = (0..100).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            since() == Some(700)
+        });
+        assert!(all, "{before:?}, and then {:?} more", since());
         assert!(only.window_bytes > 0 && only.offered_bytes > 0 && only.round_trip.as_micros() > 0, "{only:?}");
     }
 }

@@ -40,7 +40,7 @@ pub struct Interval {
     pub from: Duration,
     /// End of the interval, from the connection's start.
     pub to: Duration,
-    /// New bytes of the stream that the peer acknowledged; with the kernel's sockets, bytes written.
+    /// New bytes of the stream that the peer acknowledged; bytes written if the kernel does not report acknowledgements.
     pub sent_bytes: u64,
     /// New bytes of the stream that arrived.
     pub received_bytes: u64,
@@ -82,8 +82,7 @@ pub struct Measurement {
     pub client: Totals,
     /// Totals of the server, as reported by the server. `None` if the connection ended before the report.
     pub server: Option<Totals>,
-    /// Bytes of the client's data that the peer has acknowledged. `None` with the kernel's sockets, which do not report
-    /// it.
+    /// Bytes of the client's data that the peer has acknowledged. `None` if the kernel does not report it.
     pub acknowledged: Option<u64>,
     /// The error, if there was one. The measurement is complete nevertheless if `server` has totals.
     pub trouble: Option<String>,
@@ -95,6 +94,17 @@ pub struct Measurement {
     pub intervals: Vec<Interval>,
     /// Sorted round-trip times of an echo; otherwise empty.
     pub round_trips: Vec<Duration>,
+}
+
+/// What a server did for a client.
+#[derive(Clone, Copy, Debug)]
+pub struct Served<'a> {
+    /// Totals of the server.
+    pub totals: &'a Totals,
+    /// Bytes of the server's data that the client has acknowledged. `None` if the kernel does not report it.
+    pub acknowledged: Option<u64>,
+    /// The error, if the connection failed.
+    pub error: Option<&'a str>,
 }
 
 impl Measurement {

@@ -17,13 +17,18 @@ mod processor;
 mod request;
 mod stream;
 
-pub use measurement::{Interval, Measurement, SubflowFigures, cookie, rate, system};
+pub use measurement::{Interval, Measurement, Served, SubflowFigures, cookie, rate, system};
 pub use processor::Processor;
 pub use request::{Amount, Request, Totals};
 pub use stream::{PIECE_BYTES, Sink, Source};
 
 /// The trouble of a measurement that was stopped.
 pub const STOPPED: &str = "interrupted";
+
+/// Says that no connection to this server came to be, and why.
+fn no_connection(remote: std::net::SocketAddr, why: &str) -> String {
+    format!("no connection to {remote}: {why}")
+}
 
 /// Default port of a server. iperf3 uses 5201.
 pub const PORT: u16 = 5210;

@@ -1,5 +1,6 @@
 //! A socket of the kernel that gives up if no data moves for a while.
 
+use super::STOPPED;
 use crate::Clock;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -42,13 +43,17 @@ impl<'a> Patient<'a> {
         Ok(Patient { stream, clock, progress })
     }
 
-    /// Repeats a call until data has moved, the stream has ended, or nothing has moved for [`STANDSTILL_SECONDS`].
-    fn repeat(&self, mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    /// Repeats a call until data has moved, the stream has ended, `is_stopped`, or nothing has moved for
+    /// [`STANDSTILL_SECONDS`].
+    fn repeat(&self, is_stopped: &dyn Fn() -> bool, mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
         let (mut seen, mut since) = (self.progress.all(), self.clock.now());
         loop {
             match call() {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                     let (now, all) = (self.clock.now(), self.progress.all());
+                    if is_stopped() {
+                        return Err(io::Error::other(STOPPED));
+                    }
                     if all != seen {
                         (seen, since) = (all, now);
                     } else if now.since(since).as_secs_f64() >= STANDSTILL_SECONDS {
@@ -63,17 +68,21 @@ impl<'a> Patient<'a> {
 
     /// Reads available data. Returns 0 at the end of the stream.
     pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.read_unless(&|| false, buffer)
+    }
+
+    fn read_unless(&self, is_stopped: &dyn Fn() -> bool, buffer: &mut [u8]) -> io::Result<usize> {
         let mut stream = self.stream;
-        let n = self.repeat(|| stream.read(buffer))?;
+        let n = self.repeat(is_stopped, || stream.read(buffer))?;
         self.progress.received.fetch_add(n as u64, Relaxed);
         Ok(n)
     }
 
-    /// Fills the buffer.
-    pub(super) fn read_exact(&self, buffer: &mut [u8]) -> io::Result<()> {
+    /// Fills the buffer, unless it `is_stopped`.
+    pub(super) fn read_exact(&self, is_stopped: &dyn Fn() -> bool, buffer: &mut [u8]) -> io::Result<()> {
         let mut filled = 0;
         while filled < buffer.len() {
-            match self.read(&mut buffer[filled..])? {
+            match self.read_unless(is_stopped, &mut buffer[filled..])? {
                 0 => return Err(ErrorKind::UnexpectedEof.into()),
                 n => filled += n,
             }
@@ -86,7 +95,7 @@ impl<'a> Patient<'a> {
         let mut stream = self.stream;
         let mut written = 0;
         while written < bytes.len() {
-            let n = self.repeat(|| stream.write(&bytes[written..]))?;
+            let n = self.repeat(&|| false, || stream.write(&bytes[written..]))?;
             self.progress.sent.fetch_add(n as u64, Relaxed);
             written += n;
         }

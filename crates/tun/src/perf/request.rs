@@ -95,8 +95,8 @@ impl Request {
 pub struct Totals {
     /// Bytes received.
     pub received: u64,
-    /// Bytes sent.
-    pub sent: u64,
+    /// Bytes of data written to the stream. All of them were sent only if the measurement is complete.
+    pub written: u64,
     /// Time from the first to the last byte received; if none was received, of sending. Nanoseconds.
     pub nanoseconds: u64,
     /// Received bytes that count: all except those in the time that [`Request::omit`] leaves out.
@@ -109,8 +109,8 @@ pub struct Totals {
     pub processor: Processor,
     /// SHA-256 of all received data; zeros without `verify`.
     pub received_hash: [u8; 32],
-    /// SHA-256 of all sent data; zeros without `verify`.
-    pub sent_hash: [u8; 32],
+    /// SHA-256 of all written data; zeros without `verify`.
+    pub written_hash: [u8; 32],
 }
 
 impl Totals {
@@ -123,7 +123,7 @@ impl Totals {
         out[..8].copy_from_slice(&MAGIC);
         let numbers = [
             self.received,
-            self.sent,
+            self.written,
             self.nanoseconds,
             self.counted,
             self.counted_nanoseconds,
@@ -135,7 +135,7 @@ impl Totals {
             place.copy_from_slice(&number.to_be_bytes());
         }
         out[72..104].copy_from_slice(&self.received_hash);
-        out[104..].copy_from_slice(&self.sent_hash);
+        out[104..].copy_from_slice(&self.written_hash);
         out
     }
 
@@ -145,21 +145,21 @@ impl Totals {
         let hash = |at: usize| bytes[at..].first_chunk().copied().unwrap_or_default();
         bytes.starts_with(&MAGIC).then(|| Totals {
             received: number(0),
-            sent: number(1),
+            written: number(1),
             nanoseconds: number(2),
             counted: number(3),
             counted_nanoseconds: number(4),
             longest_pause_nanoseconds: number(5),
             processor: Processor { nanoseconds: number(6), system_nanoseconds: number(7) },
             received_hash: hash(72),
-            sent_hash: hash(104),
+            written_hash: hash(104),
         })
     }
 
     /// Whether each side received all that the other sent, in both directions.
     pub fn agree_with(&self, other: &Totals) -> bool {
-        (self.sent, self.sent_hash) == (other.received, other.received_hash)
-            && (self.received, self.received_hash) == (other.sent, other.sent_hash)
+        (self.written, self.written_hash) == (other.received, other.received_hash)
+            && (self.received, self.received_hash) == (other.written, other.written_hash)
     }
 }
 
@@ -191,14 +191,14 @@ mod tests {
         assert_eq!(Request::read(&other), None);
         let totals = Totals {
             received: 1,
-            sent: 2,
+            written: 2,
             nanoseconds: 3,
             counted: 6,
             counted_nanoseconds: 7,
             longest_pause_nanoseconds: 8,
             processor: Processor { nanoseconds: 9, system_nanoseconds: 10 },
             received_hash: [4; 32],
-            sent_hash: [5; 32],
+            written_hash: [5; 32],
         };
         assert_eq!(Totals::read(&totals.bytes()), Some(totals));
     }
@@ -211,10 +211,12 @@ mod tests {
 
     #[test]
     fn a_changed_byte_is_noticed() {
-        let client = Totals { received: 1, sent: 2, received_hash: [1; 32], sent_hash: [2; 32], ..Totals::default() };
-        let server = Totals { received: 2, sent: 1, received_hash: [2; 32], sent_hash: [1; 32], ..Totals::default() };
+        let client =
+            Totals { received: 1, written: 2, received_hash: [1; 32], written_hash: [2; 32], ..Totals::default() };
+        let server =
+            Totals { received: 2, written: 1, received_hash: [2; 32], written_hash: [1; 32], ..Totals::default() };
         assert!(client.agree_with(&server));
         assert!(!client.agree_with(&Totals { received_hash: [3; 32], ..server }));
-        assert!(!client.agree_with(&Totals { sent: 2, ..server }));
+        assert!(!client.agree_with(&Totals { written: 2, ..server }));
     }
 }

@@ -17,8 +17,8 @@ pub struct Source {
     /// The piece that is sent repeatedly if data is not verified.
     piece: Bytes,
     hash: Option<Sha256>,
-    /// Bytes of data sent so far.
-    pub sent: u64,
+    /// Bytes of data given out so far.
+    pub written: u64,
 }
 
 impl Source {
@@ -29,12 +29,12 @@ impl Source {
             Amount::Time(time) => (u64::MAX, Some(now + time)),
         };
         let hash = verify.then(Sha256::new);
-        Source { left, until, piece: piece_from(0), hash, sent: 0 }
+        Source { left, until, piece: piece_from(0), hash, written: 0 }
     }
 
     /// A source without data.
     pub fn nothing(verify: bool) -> Self {
-        Source { left: 0, until: None, piece: Bytes::new(), hash: verify.then(Sha256::new), sent: 0 }
+        Source { left: 0, until: None, piece: Bytes::new(), hash: verify.then(Sha256::new), written: 0 }
     }
 
     /// The next piece of data; `None` at the end.
@@ -43,7 +43,7 @@ impl Source {
             return None;
         }
         if self.hash.is_some() {
-            self.piece = piece_from(self.sent);
+            self.piece = piece_from(self.written);
         }
         let piece = self.piece.slice(..self.piece.len().min(usize::try_from(self.left).unwrap_or(usize::MAX)));
         self.left -= piece.len() as u64;
@@ -53,7 +53,7 @@ impl Source {
 
     /// Counts and hashes data that this source did not generate.
     pub(super) fn count(&mut self, data: &[u8]) {
-        self.sent += data.len() as u64;
+        self.written += data.len() as u64;
         if let Some(hash) = &mut self.hash {
             hash.update(data);
         }
@@ -64,7 +64,7 @@ impl Source {
         self.until.filter(|_| self.left > 0)
     }
 
-    /// Hash of the sent data; zeros if data is not verified.
+    /// Hash of the data given out; zeros if data is not verified.
     pub fn hash(&self) -> [u8; 32] {
         self.hash.clone().map_or([0; 32], |hash| hash.finalize().into())
     }
@@ -191,14 +191,14 @@ pub(super) fn totals(source: &Source, sink: &Sink) -> Totals {
     let (counted, counted_nanoseconds) = sink.counted();
     Totals {
         received: sink.received,
-        sent: source.sent,
+        written: source.written,
         nanoseconds: sink.nanoseconds(),
         counted,
         counted_nanoseconds,
         longest_pause_nanoseconds: sink.longest_pause.as_nanos(),
         processor: Processor::default(),
         received_hash: sink.hash(),
-        sent_hash: source.hash(),
+        written_hash: source.hash(),
     }
 }
 

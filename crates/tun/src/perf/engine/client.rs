@@ -7,7 +7,7 @@ use crate::perf::following::{self, Following};
 use crate::perf::measurement::unix_seconds;
 use crate::perf::meter::Meter;
 use crate::perf::stream::totals;
-use crate::perf::{Interval, Measurement, Processor, Request, STOPPED, Totals};
+use crate::perf::{Interval, Measurement, Processor, Request, STOPPED, Totals, no_connection};
 use crate::uplinks::Purpose;
 use crate::{Clock, run};
 use bytes::Bytes;
@@ -40,10 +40,10 @@ impl Client {
     fn ask(&mut self, now: Instant) {
         let Some((size, left)) = &mut self.echo else { return };
         let back = self.flow.sink.received + self.flow.sink.tail().len() as u64;
-        if back < self.flow.source.sent || !self.flow.pending.is_empty() {
+        if back < self.flow.source.written || !self.flow.pending.is_empty() {
             return;
         }
-        if self.flow.source.sent > 0 {
+        if self.flow.source.written > 0 {
             self.round_trips.push(now.since(self.asked_at));
         }
         if *left > 0 {
@@ -77,7 +77,10 @@ impl Applications for Client {
         while let Some((connection, event)) = endpoint.poll_event() {
             acted = true;
             match event {
-                ConnectionEvent::Connected => self.connected = Some(now),
+                ConnectionEvent::Connected => {
+                    self.connected = Some(now);
+                    self.meter = Meter::new(now);
+                }
                 ConnectionEvent::Readable => self.flow.read(now, endpoint, connection),
                 ConnectionEvent::Closed => self.finished = true,
                 ConnectionEvent::Failed(error) => {
@@ -155,10 +158,9 @@ pub fn client(
         .connect(now, SocketAddr::new(first.ours, 0), remote, config, &addresses)
         .map_err(io::Error::other)?;
     driver.applications.connection = Some(connection);
-    driver.applications.meter = Meter::new(now);
     driver.drain(now, HOST)?;
 
-    let mut progress = Progress::new(connection);
+    let mut progress = Progress::new(connection, remote);
     let mut failed = Ok(());
     run(&mut driver, &clock, |driver, now| {
         if let Some(following) = &mut following {
@@ -181,6 +183,7 @@ pub fn client(
 /// Progress of a measurement.
 struct Progress {
     connection: ConnectionHandle,
+    remote: SocketAddr,
     /// Start of the measurement, seconds since 1970.
     began: u64,
     /// Processor time at the start, and the time used from then until the server's stream ended.
@@ -198,9 +201,10 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(connection: ConnectionHandle) -> Self {
+    fn new(connection: ConnectionHandle, remote: SocketAddr) -> Self {
         Progress {
             connection,
+            remote,
             began: unix_seconds(),
             before: Processor::now(),
             used: Processor::default(),
@@ -220,7 +224,7 @@ impl Progress {
         client: &mut Client,
         on_interval: &mut dyn FnMut(&Interval),
     ) -> bool {
-        if client.meter.is_due(now) && self.ended_at.is_none() {
+        if client.connected.is_some() && client.meter.is_due(now) && self.ended_at.is_none() {
             client.meter.measure(now, endpoint, self.connection);
             client.meter.intervals.last().into_iter().for_each(on_interval);
         }
@@ -254,11 +258,11 @@ impl Progress {
 
     /// The measurement, complete or up to an interruption.
     fn finish(self, end: Instant, client: Client) -> io::Result<Measurement> {
-        let Progress { began, before, used, ended_at, finished_at, open, stopped, .. } = self;
+        let Progress { remote, began, before, used, ended_at, finished_at, open, stopped, .. } = self;
         let Some(start) = client.connected else {
             let silent = if stopped { STOPPED } else { "the server did not answer" };
-            let error = client.failed.map_or_else(|| silent.to_owned(), |error| error.to_string());
-            return Err(io::Error::other(format!("no connection: {error}")));
+            let why = client.failed.map_or_else(|| silent.to_owned(), |error| error.to_string());
+            return Err(io::Error::other(no_connection(remote, &why)));
         };
         let server = client.flow.sink.tail().first_chunk().filter(|_| ended_at.is_some()).and_then(Totals::read);
         let slow = finished_at.zip(ended_at).is_none_or(|(finished, ended)| finished.since(ended) >= LONGEST_CLOSE);
@@ -315,7 +319,7 @@ fn what_is_missing(failed: Option<ConnectionError>, error: Option<String>, unack
     };
     let bytes = match unacknowledged {
         0 => String::new(),
-        bytes => format!("{bytes} bytes of what was sent are not acknowledged, and "),
+        bytes => format!("{bytes} bytes of what was written are not acknowledged, and "),
     };
     format!("{why}; {bytes}the server's figures are missing")
 }

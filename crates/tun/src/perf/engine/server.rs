@@ -3,7 +3,7 @@
 use super::{AFTER_THE_END, EngineOptions, Flow, HOST, addresses, answers_for, finish_capture, host, hurry_close};
 use crate::perf::following::Following;
 use crate::perf::stream::totals;
-use crate::perf::{Processor, Request, Sink, Source, Totals};
+use crate::perf::{Processor, Request, Served, Sink, Source, Totals};
 use crate::uplinks::Purpose;
 use crate::{Clock, run};
 use bytes::Bytes;
@@ -35,7 +35,7 @@ struct Server<'a> {
     served: u64,
     /// Time for which the server answers packets after the last connection.
     answers_for: Duration,
-    on_served: &'a mut dyn FnMut(&Totals, Option<&str>),
+    on_served: &'a mut dyn FnMut(&Served<'_>),
 }
 
 impl Session {
@@ -93,7 +93,7 @@ impl Session {
         let processor = Processor::now().since(self.processor);
         let mut totals = Totals { processor, ..totals(&self.flow.source, &self.flow.sink) };
         if self.flow.echo {
-            (totals.sent, totals.sent_hash) = (totals.received, totals.received_hash);
+            (totals.written, totals.written_hash) = (totals.received, totals.received_hash);
         }
         totals
     }
@@ -114,7 +114,14 @@ impl Server<'_> {
         if let Some(session) = self.sessions.remove(&connection) {
             self.served += 1;
             self.answers_for = answers_for(endpoint, connection);
-            (self.on_served)(&session.totals(), session.flow.error.as_deref());
+            let totals = session.totals();
+            let acknowledged = endpoint.connection(connection).map(|c| c.snapshot().sending.acked_bytes);
+            (self.on_served)(&Served {
+                totals: &totals,
+                // What is acknowledged beyond the data is of the totals.
+                acknowledged: acknowledged.map(|bytes| bytes.min(totals.written)),
+                error: session.flow.error.as_deref(),
+            });
         }
     }
 
@@ -162,7 +169,7 @@ impl Applications for Server<'_> {
 }
 
 /// Serves clients at this address, which may be unspecified, until a given number was served. `on_served` is called for
-/// each client, with the error if there was one.
+/// each client.
 ///
 /// # Errors
 /// If a device or the machine fails.
@@ -170,7 +177,7 @@ pub fn server(
     options: &EngineOptions,
     at: SocketAddr,
     most: Option<u64>,
-    on_served: &mut dyn FnMut(&Totals, Option<&str>),
+    on_served: &mut dyn FnMut(&Served<'_>),
     on_ready: &mut dyn FnMut(),
 ) -> io::Result<()> {
     let (mut following, interfaces, addresses) = match &options.uplinks {
