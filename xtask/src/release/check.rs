@@ -84,8 +84,7 @@ fn wheel() -> Result<(), String> {
     let bare = Bare::new("wheel")?;
     let mut answer = String::new();
     within_time(|| {
-        run(&mut bare
-            .inside("python3 -m venv venv; venv/bin/pip install --no-index --find-links /release pathweave"))?;
+        run(&mut bare.inside("python3 -m venv venv; venv/bin/pip install --no-index --find-links /release pathweave"))?;
         let example = readme_example()?;
         answer = text(bare.inside("venv/bin/python -P -c \"$1\"").args(["sh", &example]))?;
         print!("{answer}");
