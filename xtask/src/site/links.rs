@@ -43,10 +43,12 @@ impl<'a> Pages<'a> {
             return None;
         }
         let place = normal(&page.with_file_name(path))?;
+        let fragment = fragment.map_or(String::new(), |fragment| format!("#{fragment}"));
+        if self.pages.contains(&place) {
+            return Some(format!("{}{fragment}", on_site(Path::new(path)).display()));
+        }
         if self.tracked.contains(&place) {
-            if !self.pages.contains(&place) {
-                self.files.insert(place);
-            }
+            self.files.insert(place);
             return None;
         }
         let has_files = self.tracked.iter().any(|file| file.starts_with(&place));
@@ -56,8 +58,7 @@ impl<'a> Pages<'a> {
         if !self.pages.contains(&place.join("README.md")) {
             self.folders.insert(place);
         }
-        let fragment = fragment.map_or(String::new(), |fragment| format!("#{fragment}"));
-        Some(format!("{}/README.md{fragment}", path.trim_end_matches('/')))
+        Some(format!("{}/index.md{fragment}", path.trim_end_matches('/')))
     }
 
     /// All files that are linked, and a page for each linked folder that has none.
@@ -67,7 +68,7 @@ impl<'a> Pages<'a> {
             let mut text = format!("# {}\n\n", folder.display());
             for file in self.tracked.iter().filter(|file| file.starts_with(folder)) {
                 let name = file.strip_prefix(folder).unwrap_or(file).display().to_string();
-                text.push_str(&format!("- [{name}]({name})\n"));
+                text.push_str(&format!("- [{name}]({})\n", on_site(Path::new(&name)).display()));
                 if !self.pages.contains(file) {
                     self.files.insert(file.clone());
                 }
@@ -84,6 +85,11 @@ fn next_link(text: &str) -> Option<(usize, &'static str, char)> {
         .into_iter()
         .filter_map(|(start, end)| text.find(start).map(|at| (at, start, end)))
         .min_by_key(|(at, ..)| *at)
+}
+
+/// The name of a page on the site. Servers show a folder's `index.html`, as the repository's host shows its `README.md`.
+pub(super) fn on_site(page: &Path) -> PathBuf {
+    if page.ends_with("README.md") { page.with_file_name("index.md") } else { page.to_path_buf() }
 }
 
 /// A path without `.` and `..`; nothing if it leaves the repository.
@@ -113,8 +119,8 @@ mod tests {
         let tracked: BTreeSet<_> =
             pages.iter().cloned().chain(paths(&["x/1.toml", "x/2.toml", "docs/p.png"])).collect();
         let mut links = Pages::new(&tracked, &pages);
-        let text = "[a](a.md#t) [x](../x) [b](b) ![p](p.png) [w](https://a.b/c) <img src=\"p.png\"> [no](../no)";
-        let expected = "[a](a.md#t) [x](../x/README.md) [b](b/README.md) ![p](p.png) [w](https://a.b/c) <img src=\"p.png\"> [no](../no)";
+        let text = "[a](a.md#t) [x](../x) [b](b) [f](../README.md#t) ![p](p.png) [w](https://a.b/c) <img src=\"p.png\"> [no](../no)";
+        let expected = "[a](a.md#t) [x](../x/index.md) [b](b/index.md) [f](../index.md#t) ![p](p.png) [w](https://a.b/c) <img src=\"p.png\"> [no](../no)";
         assert_eq!(links.translate(Path::new("docs/a.md"), text), expected);
         let (files, listings) = links.finish();
         assert_eq!(files, paths(&["docs/p.png", "x/1.toml", "x/2.toml"]));

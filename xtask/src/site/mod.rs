@@ -10,7 +10,7 @@ mod summary;
 use crate::playground;
 use crate::python::{Environment, interpreter};
 use crate::run::{capture, cargo, program, root, run, target};
-use links::Pages;
+use links::{Pages, on_site};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,11 +62,11 @@ pub(crate) fn build() -> Result<(), String> {
     for page in &pages {
         let text = fs::read_to_string(root().join(page)).map_err(|e| format!("{}: {e}", page.display()))?;
         let text = links.translate(page, &text);
-        put(&source.join(page), with_playground(page, &text)?.as_bytes())?;
+        put(&source.join(on_site(page)), with_playground(page, &text)?.as_bytes())?;
     }
     let (files, listings) = links.finish();
     for (page, text) in &listings {
-        put(&source.join(page), text.as_bytes())?;
+        put(&source.join(on_site(page)), text.as_bytes())?;
     }
     for file in files {
         let bytes = fs::read(root().join(&file)).map_err(|e| format!("{}: {e}", file.display()))?;
@@ -99,7 +99,9 @@ pub(crate) fn reference() -> Result<(), String> {
 /// The dead links, or the words that are not found.
 pub(crate) fn check() -> Result<(), String> {
     let mut lychee = environment()?.program("lychee");
-    lychee.args(["--offline", "--include-fragments", "--no-progress", "--exclude-path", "playground/", "--root-dir"]);
+    // What is behind # in a link to the playground is a scenario, not a place in the page.
+    lychee.args(["--offline", "--include-fragments", "--no-progress", "--exclude", "playground/index.html#"]);
+    lychee.args(["--exclude-path", "playground/", "--exclude-path", "rust/", "--root-dir"]);
     run(lychee.arg(site()).arg(site().join("**/*.html")))?;
     let index = fs::read_dir(site()).map_err(|e| e.to_string())?.flatten().map(|entry| entry.path());
     let index =

@@ -1,6 +1,6 @@
 //! The reading order of the site: that of `docs/README.md`, with every page in it once.
 
-use super::links::normal;
+use super::links::{normal, on_site};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub(super) fn of(order: &str, pages: &BTreeSet<PathBuf>, source: &Path) -> Resul
         }
     }
     left.remove(Path::new("README.md"));
-    let front = "[Pathweave](README.md)\n";
+    let front = "[Pathweave](index.md)\n";
     let mut text = out.replacen("# Summary\n\n", &format!("# Summary\n\n{front}"), 1);
     if !left.is_empty() {
         text.push_str("\n# More\n\n");
@@ -53,9 +53,10 @@ pub(super) fn of(order: &str, pages: &BTreeSet<PathBuf>, source: &Path) -> Resul
     Ok(text)
 }
 
-/// The line of one page, with the title that the page has.
+/// The line of one page, which is in `source`, with the title that the page has.
 fn line(out: &mut String, page: &Path, depth: usize, source: &Path) -> Result<(), String> {
-    let text = fs::read_to_string(source.join(page)).map_err(|e| format!("{}: {e}", page.display()))?;
+    let page = on_site(page);
+    let text = fs::read_to_string(source.join(&page)).map_err(|e| format!("{}: {e}", page.display()))?;
     let title = text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default();
     let title: String = title.chars().filter(|c| !"[]".contains(*c)).collect();
     out.push_str(&format!("{}- [{title}]({})\n", "  ".repeat(depth), page.display()));
@@ -82,14 +83,14 @@ mod tests {
         let source = std::env::temp_dir().join(format!("pathweave-summary-{}", std::process::id()));
         let names = ["README.md", "docs/README.md", "docs/a.md", "docs/b/README.md", "docs/b/c.md", "x/z.md", "y.md"];
         for name in names {
-            super::super::put(&source.join(name), format!("# T {name}\n").as_bytes())?;
+            super::super::put(&source.join(on_site(Path::new(name))), format!("# T {name}\n").as_bytes())?;
         }
         let order = "# Documents\n\n## Learn\n\n- [f](../README.md)\n- [b](b/README.md), [a](a.md)\n\n## Do\n\n- [a](a.md), [y](../y.md#p)\n";
         let text = of(order, &names.map(PathBuf::from).into(), &source);
         fs::remove_dir_all(&source).map_err(|e| e.to_string())?;
-        let expected = "# Summary\n\n[Pathweave](README.md)\n\n# Learn\n\n- [T docs/b/README.md](docs/b/README.md)\n  \
+        let expected = "# Summary\n\n[Pathweave](index.md)\n\n# Learn\n\n- [T docs/b/README.md](docs/b/index.md)\n  \
                         - [T docs/b/c.md](docs/b/c.md)\n- [T docs/a.md](docs/a.md)\n\n# Do\n\n\n# More\n\n\
-                        - [T docs/README.md](docs/README.md)\n- [T x/z.md](x/z.md)\n- [T y.md](y.md)\n";
+                        - [T docs/README.md](docs/index.md)\n- [T x/z.md](x/z.md)\n- [T y.md](y.md)\n";
         assert_eq!(text?, expected);
         Ok(())
     }
