@@ -106,6 +106,7 @@ impl Endpoint {
 
     #[cold]
     pub(super) fn release(&mut self, index: u32) {
+        self.observing.note_change(self.handle_of(index));
         self.slots[index as usize].connection = None;
         self.count_waiting(index);
         let slot = &mut self.slots[index as usize];
