@@ -15,10 +15,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub(super) struct Apps {
     pub(super) list: Vec<App>,
     pages: Vec<Page>,
-    /// Indices of the applications by host and connection of each end.
-    by_handle: BTreeMap<(usize, ConnectionHandle), usize>,
+    /// For each host, by the slots of its connections: the connection, and the index of the application that has it.
+    by_slot: Vec<Vec<Option<(ConnectionHandle, usize)>>>,
+    /// The same of connections whose slot another connection has now.
+    earlier: BTreeMap<(usize, ConnectionHandle), usize>,
+    /// Index of the first application whose server listens on this port of a host.
+    by_port: BTreeMap<(usize, u16), usize>,
     /// Indices of the applications that act by themselves, by the time at which they do.
     due: BTreeSet<(Instant, usize)>,
+    /// The first of these times, or the far future.
+    next: Instant,
     /// Indices of the applications with something to read.
     unread: Vec<usize>,
     /// Index of the application to ask next whether its time has come.
@@ -29,13 +35,29 @@ pub(super) struct Apps {
 
 impl Apps {
     pub(super) fn new(list: Vec<App>, pages: Vec<Page>) -> Self {
-        let due = list.iter().enumerate().map(|(i, app)| (app.next_time(), i));
-        let due = due.filter(|(time, _)| *time < Instant::FAR_FUTURE).collect();
-        Apps { list, pages, by_handle: BTreeMap::new(), due, unread: Vec::new(), turn: 0, awaited: 0 }
+        let mut by_port = BTreeMap::new();
+        for (i, app) in list.iter().enumerate() {
+            by_port.entry((app.server.host, app.server.address.port())).or_insert(i);
+        }
+        let mut apps = Apps {
+            list,
+            pages,
+            by_slot: Vec::new(),
+            earlier: BTreeMap::new(),
+            by_port,
+            due: BTreeSet::new(),
+            next: Instant::FAR_FUTURE,
+            unread: Vec::new(),
+            turn: 0,
+            awaited: 0,
+        };
+        (0..apps.list.len()).for_each(|i| apps.reschedule(i, Instant::FAR_FUTURE));
+        apps
     }
 
+    #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.due.first().map(|(time, _)| *time)
+        (self.next < Instant::FAR_FUTURE).then_some(self.next)
     }
 
     /// Notes that an application, which acted by itself next at `before`, now does so at another time.
@@ -45,27 +67,43 @@ impl Apps {
         if next < Instant::FAR_FUTURE {
             self.due.insert((next, index));
         }
+        self.next = self.due.first().map_or(Instant::FAR_FUTURE, |(time, _)| *time);
+    }
+
+    /// Notes that an application has this connection on `host`.
+    fn own(&mut self, host: usize, handle: ConnectionHandle, index: usize) {
+        let hosts = self.by_slot.len().max(host + 1);
+        self.by_slot.resize_with(hosts, Vec::new);
+        let slots = &mut self.by_slot[host];
+        slots.resize(slots.len().max(handle.slot() + 1), None);
+        if let Some((earlier, index)) = slots[handle.slot()].replace((handle, index)) {
+            self.earlier.insert((host, earlier), index);
+        }
     }
 
     /// The application with this connection at one of its ends on `host`.
+    #[inline]
     pub(super) fn with_connection(&self, host: usize, handle: ConnectionHandle) -> Option<usize> {
-        self.by_handle.get(&(host, handle)).copied()
+        let (owned, index) = (*self.by_slot.get(host)?.get(handle.slot())?)?;
+        if owned == handle { Some(index) } else { self.earlier.get(&(host, handle)).copied() }
     }
 
     /// Lets the next application act whose time has come. Each acts at most once in a turn. Returns the host that
     /// acted.
     pub(super) fn handle_timeout(&mut self, now: Instant, endpoints: &mut [Endpoint]) -> Option<usize> {
         // No application is due before `now`, because the run stops at each of these times.
-        debug_assert!(self.poll_timeout().is_none_or(|time| time >= now), "an application was passed over");
-        let Some((_, due)) = self.due.range((now, self.turn)..).next().copied().filter(|(time, _)| *time == now) else {
+        debug_assert!(self.next >= now, "an application was passed over");
+        let due = (self.next == now).then(|| self.due.range((now, self.turn)..=(now, usize::MAX)).next());
+        let Some(&(_, due)) = due.flatten() else {
             self.turn = 0;
             return None;
         };
         self.turn = due + 1;
         let app = &mut self.list[due];
+        let connected = app.client.handle.is_some();
         let host = app.start_or_write(now, endpoints, &mut self.pages);
-        if let Some(handle) = app.client.handle {
-            self.by_handle.insert((app.client.host, handle), due);
+        if let Some(handle) = app.client.handle.filter(|_| !connected) {
+            self.own(host, handle, due);
         }
         self.reschedule(due, now);
         Some(host)
@@ -115,14 +153,12 @@ impl Apps {
         let mut acted = false;
         while let Some(Accepted { connection: handle, local, .. }) = endpoint.poll_accept() {
             acted = true;
-            let port = local.port();
-            let is_it = |a: &App| a.server.host == index && a.server.address.port() == port;
-            if let Some(i) = self.list.iter().position(is_it)
+            if let Some(&i) = self.by_port.get(&(index, local.port()))
                 && let server = &mut self.list[i].server
                 && server.handle.is_none()
             {
                 server.handle = Some(handle);
-                self.by_handle.insert((index, handle), i);
+                self.own(index, handle, i);
             }
         }
         while let Some((handle, event)) = endpoint.poll_event() {

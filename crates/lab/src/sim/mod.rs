@@ -70,7 +70,10 @@ impl Simulation {
     ) -> Result<Self, BuildError> {
         let World { network, mut endpoints, routes, host_of_node, apps, middleboxes, traffic } =
             build::build(scenario, seed, registry, files)?;
-        endpoints.iter_mut().for_each(Endpoint::note_changes);
+        // Only receivers of measured connections are observed.
+        for app in apps.list.iter().filter(|app| app.measured) {
+            endpoints[app.receiver().host].note_changes();
+        }
         let meter = Meter::new(scenario);
         let watch = watch::Watch::new(scenario, meter.step());
         let wires = Wires::new(network, routes, host_of_node, middleboxes, traffic);

@@ -11,7 +11,7 @@ pub(super) struct Observing {
     of_new: Kinds,
     recorded: VecDeque<(ConnectionHandle, Observation)>,
     /// Connections that may have changed and were not polled yet; `None` unless changes are noted.
-    changed: Option<VecDeque<ConnectionHandle>>,
+    changed: Option<Vec<ConnectionHandle>>,
 }
 
 impl Observing {
@@ -32,7 +32,7 @@ impl Observing {
     #[inline]
     pub(super) fn note_change(&mut self, handle: ConnectionHandle) {
         if let Some(changed) = &mut self.changed {
-            changed.push_back(handle);
+            changed.push(handle);
         }
     }
 }
@@ -66,10 +66,10 @@ impl Endpoint {
         self.observing.changed.get_or_insert_default();
     }
 
-    /// The next connection that may have changed by a segment, a timer or a command since it was polled here last. The
+    /// A connection that may have changed by a segment, a timer or a command since it was polled here last. The
     /// connection has sent its segments, or is forgotten. Reading alone is not a change, and neither is having nothing
     /// to send. Always `None` without [`Endpoint::note_changes`]; after that the names stay until they are polled.
     pub fn poll_changed(&mut self) -> Option<ConnectionHandle> {
-        self.observing.changed.as_mut()?.pop_front()
+        self.observing.changed.as_mut()?.pop()
     }
 }
