@@ -1,17 +1,14 @@
 //! Applications: writers that write by their workload, and readers that read at once.
 
-use super::Noted;
-use super::addressing::{path_between, path_of};
+use super::addressing::path_between;
 use super::contents::Contents;
 use super::readings::Readings;
 use super::requests::{Page, Requests};
 use super::traffic::exponential;
-use crate::scenario::{self, Direction, EndsWith, Gaps, Workload};
+use crate::scenario::{self, Direction, Gaps, Workload};
 use core::net::SocketAddr;
 use pathweave_proto::config::ConnectionConfig;
-use pathweave_proto::{
-    Accepted, Connection, ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, LocalAddress, SubflowId,
-};
+use pathweave_proto::{Connection, ConnectionError, ConnectionHandle, Endpoint, LocalAddress, SubflowId};
 use pathweave_units::random::Random;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
@@ -30,7 +27,7 @@ pub(super) struct End {
 
 /// Time from the connect to a process's first write. Packets that the handshake causes, such as announcements of
 /// addresses and joins, stay ahead of the data, as if the process needed time to wake up.
-const WAKE_UP: Duration = Duration::from_micros(1);
+pub(super) const WAKE_UP: Duration = Duration::from_micros(1);
 /// Bytes that a reader reads, or a writer writes, in one call.
 const BLOCK: u64 = 64 << 10;
 
@@ -49,7 +46,7 @@ pub(super) struct App {
     /// Time of the next start or message.
     timer: Option<Instant>,
     /// Time of the first write; the far future if that time is unknown or past.
-    wakes: Instant,
+    pub(super) wakes: Instant,
     written: u64,
     /// Bytes of messages that are due and not written yet.
     pending: u64,
@@ -58,10 +55,10 @@ pub(super) struct App {
     /// Random numbers for the times between messages.
     random: Random,
     /// The requests for objects, if it loads a web page.
-    requests: Option<Requests>,
+    pub(super) requests: Option<Requests>,
     /// Messages and objects on their way: the end of each in the stream, and the time since which it is awaited.
     awaited: VecDeque<(u64, Instant)>,
-    contents: Contents,
+    pub(super) contents: Contents,
     pub(super) received: u64,
     /// Bytes read that differ from the written ones.
     pub(super) altered: u64,
@@ -123,7 +120,7 @@ impl App {
         self.workload.ends()
     }
     /// Whether the application has ended, with or without an error.
-    fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         self.finished.is_some() || self.error.is_some()
     }
     /// Whether the application has anything to receive. A page may have fewer objects than connections.
@@ -187,7 +184,7 @@ impl App {
     }
 
     /// Time at which the application next acts by itself.
-    fn next_time(&self) -> Instant {
+    pub(super) fn next_time(&self) -> Instant {
         self.timer.map_or(self.wakes, |timer| timer.min(self.wakes))
     }
 
@@ -204,7 +201,7 @@ impl App {
         }
     }
 
-    fn write(&mut self, now: Instant, endpoint: &mut Endpoint) {
+    pub(super) fn write(&mut self, now: Instant, endpoint: &mut Endpoint) {
         let Some(handle) = self.sender().handle.filter(|_| self.wakes == Instant::FAR_FUTURE) else { return };
         while self.available() > 0 && !self.closed {
             // With a kernel's send buffer, a writer writes block by block, and each block is pushed.
@@ -258,7 +255,7 @@ impl App {
     }
 
     /// Makes the server read requests and answer them.
-    fn answer(&mut self, now: Instant, endpoint: &mut Endpoint) {
+    pub(super) fn answer(&mut self, now: Instant, endpoint: &mut Endpoint) {
         let (Some(requests), Some(server)) = (&mut self.requests, self.server.handle) else { return };
         let (last, altered) = requests.read(now, endpoint, server, &self.contents);
         self.altered += altered;
@@ -273,7 +270,13 @@ impl App {
 
     /// Reads one block. The next block is read after the segments that this read allows have left. Returns whether
     /// there may be a next block.
-    fn read(&mut self, now: Instant, endpoint: &mut Endpoint, readings: &mut Readings, pages: &mut [Page]) -> bool {
+    pub(super) fn read(
+        &mut self,
+        now: Instant,
+        endpoint: &mut Endpoint,
+        readings: &mut Readings,
+        pages: &mut [Page],
+    ) -> bool {
         let Some(handle) = self.receiver().handle else { return false };
         let mut left = BLOCK;
         while left > 0
@@ -305,175 +308,47 @@ impl App {
         }
         left == 0
     }
-}
 
-/// All applications of a run.
-pub(super) struct Apps {
-    pub(super) list: Vec<App>,
-    pages: Vec<Page>,
-    /// Indices of the applications with something to read.
-    unread: Vec<usize>,
-    /// Index of the application to ask next whether its time has come.
-    turn: usize,
-}
-
-impl Apps {
-    pub(super) fn new(list: Vec<App>, pages: Vec<Page>) -> Self {
-        Apps { list, pages, unread: Vec::new(), turn: 0 }
-    }
-
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let next = self.list.iter().map(App::next_time).min()?;
-        (next < Instant::FAR_FUTURE).then_some(next)
-    }
-
-    /// Lets the next application act whose time has come. Each acts at most once in a turn. Returns the host that
-    /// acted.
-    pub(super) fn handle_timeout(&mut self, now: Instant, endpoints: &mut [Endpoint]) -> Option<usize> {
-        let Some(due) = (self.turn..self.list.len()).find(|i| self.list[*i].next_time() <= now) else {
-            self.turn = 0;
-            return None;
-        };
-        self.turn = due + 1;
-        Some(self.start_or_write(now, due, endpoints))
-    }
-
-    /// Whether every measured transfer has ended, with or without an error.
-    pub(super) fn measured_are_done(&self) -> bool {
-        self.list.iter().filter(|a| a.measured).all(App::is_done)
-    }
-
-    /// Whether all connections that the run waits for have ended, with or without an error.
-    pub(super) fn are_done(&self, ends_with: EndsWith) -> bool {
-        let others = |a: &&App| ends_with == EndsWith::All && !a.measured && a.ends();
-        self.measured_are_done() && self.list.iter().filter(others).all(App::is_done)
-    }
-
-    /// Makes all streams carry real bytes from now on.
-    pub(super) fn set_real_payload(&mut self) {
-        let contents = Contents::real();
-        self.list.iter_mut().for_each(|app| app.contents = contents.clone());
-    }
-
-    /// Collects a host's observations, and notes those of measured senders.
-    pub(super) fn note(&self, host: usize, endpoint: &mut Endpoint, noted: &mut VecDeque<Noted>) {
-        while let Some((handle, observation)) = endpoint.poll_observation() {
-            let is_at = |end: &End| end.host == host && end.handle == Some(handle);
-            let Some(connection) = self.list.iter().position(|a| a.measured && is_at(a.sender())) else { continue };
-            let subflows = endpoint.connection(handle).into_iter().flat_map(|c| c.subflows());
-            let paths = subflows.filter_map(|s| Some((s.id, path_of(s.local.ip())?))).collect();
-            noted.push_back(Noted { connection, paths, observation });
-        }
-    }
-
-    /// Opens an application's connection, or writes its next message. Returns the host that acted.
-    fn start_or_write(&mut self, now: Instant, index: usize, endpoints: &mut [Endpoint]) -> usize {
-        let app = &mut self.list[index];
-        if app.wakes <= now {
-            app.wakes = Instant::FAR_FUTURE;
-            if app.requests.is_some() {
-                let host = app.client.host;
-                app.ask(now, &mut endpoints[host], &mut self.pages);
+    /// Opens the connection, or writes its next message. Returns the host that acted.
+    pub(super) fn start_or_write(&mut self, now: Instant, endpoints: &mut [Endpoint], pages: &mut [Page]) -> usize {
+        if self.wakes <= now {
+            self.wakes = Instant::FAR_FUTURE;
+            if self.requests.is_some() {
+                let host = self.client.host;
+                self.ask(now, &mut endpoints[host], pages);
                 return host;
             }
-            let host = app.sender().host;
-            app.write(now, &mut endpoints[host]);
+            let host = self.sender().host;
+            self.write(now, &mut endpoints[host]);
             return host;
         }
-        app.timer = None;
-        if app.client.handle.is_none() && app.error.is_none() {
-            let (local, remote) = (app.client.address, app.server.address);
-            let endpoint = &mut endpoints[app.client.host];
-            match endpoint.connect(now, local, remote, app.config.clone(), &app.local_addresses) {
-                Ok(handle) => app.client.handle = Some(handle),
-                Err(_) => app.error = Some(ConnectionError::Aborted),
+        self.timer = None;
+        if self.client.handle.is_none() && self.error.is_none() {
+            let (local, remote) = (self.client.address, self.server.address);
+            let endpoint = &mut endpoints[self.client.host];
+            match endpoint.connect(now, local, remote, self.config.clone(), &self.local_addresses) {
+                Ok(handle) => self.client.handle = Some(handle),
+                Err(_) => self.error = Some(ConnectionError::Aborted),
             }
-            if let Workload::Messages { gaps, .. } = app.workload {
+            if let Workload::Messages { gaps, .. } = self.workload {
                 // A Poisson process begins with a gap, so that several do not begin together.
-                app.timer = Some(match gaps {
+                self.timer = Some(match gaps {
                     Gaps::Even => now,
-                    Gaps::Exponential => now + app.gap(),
+                    Gaps::Exponential => now + self.gap(),
                 });
             }
-            return app.client.host;
+            return self.client.host;
         }
-        if let Workload::Messages { message, size, .. } = app.workload {
-            let message = size.map_or(message, |s| message.min(s - app.generated));
-            app.generated += message;
-            app.pending += message;
-            app.awaited.push_back((app.generated, now));
-            let more = size.is_none_or(|s| app.generated < s);
-            app.timer = more.then(|| now + app.gap());
+        if let Workload::Messages { message, size, .. } = self.workload {
+            let message = size.map_or(message, |s| message.min(s - self.generated));
+            self.generated += message;
+            self.pending += message;
+            self.awaited.push_back((self.generated, now));
+            let more = size.is_none_or(|s| self.generated < s);
+            self.timer = more.then(|| now + self.gap());
         }
-        let host = app.sender().host;
-        app.write(now, &mut endpoints[host]);
+        let host = self.sender().host;
+        self.write(now, &mut endpoints[host]);
         host
-    }
-
-    /// Handles the events of a host's engine. Returns whether anything was done.
-    pub(super) fn serve(
-        &mut self,
-        now: Instant,
-        index: usize,
-        endpoint: &mut Endpoint,
-        readings: &mut Readings,
-    ) -> bool {
-        let mut acted = false;
-        while let Some(Accepted { connection: handle, local, .. }) = endpoint.poll_accept() {
-            acted = true;
-            let port = local.port();
-            let app = self.list.iter_mut().find(|a| a.server.host == index && a.server.address.port() == port);
-            if let Some(app) = app
-                && app.server.handle.is_none()
-            {
-                app.server.handle = Some(handle);
-            }
-        }
-        while let Some((handle, event)) = endpoint.poll_event() {
-            acted = true;
-            let of_client = |a: &App| a.client.host == index && a.client.handle == Some(handle);
-            let of_server = |a: &App| a.server.host == index && a.server.handle == Some(handle);
-            let Some(i) = self.list.iter().position(|a| of_client(a) || of_server(a)) else { continue };
-            let app = &mut self.list[i];
-            match event {
-                ConnectionEvent::Connected | ConnectionEvent::Writable => {
-                    let is_sender = app.sender().handle == Some(handle) && app.sender().host == index;
-                    // If the workload has requests, the requesting end writes first.
-                    match (event, &mut app.requests) {
-                        (ConnectionEvent::Connected, Some(_)) if is_sender => {}
-                        (ConnectionEvent::Connected, asks) if is_sender || asks.is_some() => app.wakes = now + WAKE_UP,
-                        (ConnectionEvent::Writable, Some(requests)) if !is_sender => {
-                            requests.write(now, endpoint, handle, &app.contents);
-                        }
-                        (ConnectionEvent::Writable, _) if is_sender => app.write(now, endpoint),
-                        _ => {}
-                    }
-                }
-                ConnectionEvent::Readable => {
-                    let is_receiver = app.receiver().handle == Some(handle) && app.receiver().host == index;
-                    if !is_receiver {
-                        app.answer(now, endpoint);
-                    } else if !self.unread.contains(&i) {
-                        self.unread.push(i);
-                    }
-                }
-                ConnectionEvent::Failed(error) => {
-                    app.error.get_or_insert(error);
-                }
-                _ => {}
-            }
-        }
-        let mut at = 0;
-        while let Some(&i) = self.unread.get(at) {
-            let app = &mut self.list[i];
-            let is_here = app.receiver().host == index;
-            acted |= is_here;
-            if is_here && !app.read(now, endpoint, readings, &mut self.pages) {
-                self.unread.remove(at);
-            } else {
-                at += 1;
-            }
-        }
-        acted
     }
 }

@@ -1,7 +1,8 @@
 //! Makes a network, hosts and applications from a scenario.
 
 use super::addressing::addresses;
-use super::app::{App, Apps};
+use super::app::App;
+use super::apps::Apps;
 use super::error::BuildError;
 use super::requests::{Page, Requests};
 use super::traces::Traces;

@@ -1,6 +1,7 @@
 //! Measurements of a run, at the receivers of the measured connections.
 
-use super::app::{App, Apps};
+use super::app::App;
+use super::apps::Apps;
 use super::readings::{Looks, MaxSteps, Readings, SAMPLE, delays, distribution};
 use super::totals::Totals;
 use crate::results::{ConnectionResult, Metrics, PathMetrics, STARTS_AFTER_THE_END, Series, Status, TrafficResult};
@@ -63,8 +64,41 @@ pub(super) struct Meter {
     out_of_order_looks: Looks,
     blocked_since: Option<Instant>,
     blocked: Duration,
-    /// The host last looked at, and its bytes in order, out of order, and held back on subflows.
-    last_seen: Option<(usize, u64, u64, u64)>,
+    /// Data at the receiver of each connection of the scenario; `None` before it exists and after it is gone.
+    waiting: Vec<Option<Waiting>>,
+    /// Number of these receivers on each host, and all their data.
+    hosts: Vec<(usize, Waiting)>,
+    /// The host last looked at, and the data on it.
+    last_seen: Option<(usize, Waiting)>,
+}
+
+/// Bytes at the receivers of measured connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Waiting {
+    /// Bytes that have arrived in order.
+    in_order: u64,
+    /// Bytes that wait for earlier ones of the stream.
+    out_of_order: u64,
+    /// Bytes that wait for earlier ones of their subflow.
+    held: u64,
+}
+
+impl Waiting {
+    fn of(connection: &Connection) -> Self {
+        let receiving = connection.receiving();
+        Waiting {
+            in_order: receiving.in_order_bytes,
+            out_of_order: receiving.out_of_order_bytes,
+            held: receiving.held_bytes,
+        }
+    }
+
+    /// Replaces the part `before` by `now`.
+    fn replace(&mut self, before: Waiting, now: Waiting) {
+        self.in_order = self.in_order - before.in_order + now.in_order;
+        self.out_of_order = self.out_of_order - before.out_of_order + now.out_of_order;
+        self.held = self.held - before.held + now.held;
+    }
 }
 
 /// Data that a subflow of a measured connection has delivered so far.
@@ -92,6 +126,8 @@ impl Meter {
             out_of_order_looks: Looks::new(Instant::ZERO + scenario.measure_from),
             blocked_since: None,
             blocked: Duration::ZERO,
+            waiting: vec![None; scenario.connections.len()],
+            hosts: Vec::new(),
             last_seen: None,
         }
     }
@@ -109,25 +145,34 @@ impl Meter {
     }
 
     /// Called after each change on a host: notes how much data waits there for earlier data.
-    pub(super) fn observe(&mut self, now: Instant, host: usize, endpoint: &Endpoint, apps: &Apps) {
-        let (mut received, mut out_of_order, mut held) = (0, 0, 0);
-        let mut seen = false;
-        for (index, app) in apps.list.iter().enumerate().filter(|(_, a)| a.measured && a.receiver().host == host) {
-            let Some(connection) = app.receiver().handle.and_then(|h| endpoint.connection(h)) else { continue };
-            seen = true;
-            self.note_arrivals(now, index, app, connection);
-            let receiving = connection.receiving();
-            received += receiving.in_order_bytes;
-            out_of_order += receiving.out_of_order_bytes;
-            held += receiving.held_bytes;
+    pub(super) fn observe(&mut self, now: Instant, host: usize, endpoint: &mut Endpoint, apps: &Apps) {
+        if self.hosts.len() <= host {
+            self.hosts.resize(host + 1, (0, Waiting::default()));
         }
+        while let Some(handle) = endpoint.poll_changed() {
+            let Some(index) = apps.with_connection(host, handle) else { continue };
+            let app = &apps.list[index];
+            if !app.measured || app.receiver().host != host || app.receiver().handle != Some(handle) {
+                continue;
+            }
+            let mut waiting = None;
+            if let Some(connection) = endpoint.connection(handle) {
+                self.note_arrivals(now, index, app, connection);
+                waiting = Some(Waiting::of(connection));
+            }
+            let before = core::mem::replace(&mut self.waiting[index], waiting);
+            let (receivers, all) = &mut self.hosts[host];
+            *receivers = *receivers - usize::from(before.is_some()) + usize::from(waiting.is_some());
+            all.replace(before.unwrap_or_default(), waiting.unwrap_or_default());
+        }
+        let (receivers, all) = self.hosts[host];
         // Nothing has arrived since the last sample, so the measured values have not changed.
-        let seen_now = (host, received, out_of_order, held);
-        if !seen || self.last_seen == Some(seen_now) {
+        let seen_now = (host, all);
+        if receivers == 0 || self.last_seen == Some(seen_now) {
             return;
         }
         self.last_seen = Some(seen_now);
-        held += out_of_order;
+        let held = all.held + all.out_of_order;
         self.out_of_order.set(now, held);
         self.out_of_order_series.set(now, held);
         self.out_of_order_looks.set(now, held);

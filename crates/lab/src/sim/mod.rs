@@ -4,6 +4,7 @@
 
 mod addressing;
 mod app;
+mod apps;
 mod build;
 mod contents;
 mod digest;
@@ -18,7 +19,7 @@ mod watch;
 mod wires;
 
 use crate::scenario::{EndsWith, Scenario};
-use app::Apps;
+use apps::Apps;
 use build::World;
 use meter::Meter;
 use pathweave_driver::{Applications, Driver, Observed};
@@ -67,8 +68,12 @@ impl Simulation {
         registry: &pathweave_algorithms::Registry,
         files: &dyn crate::scenario::Files,
     ) -> Result<Self, BuildError> {
-        let World { network, endpoints, routes, host_of_node, apps, middleboxes, traffic } =
+        let World { network, mut endpoints, routes, host_of_node, apps, middleboxes, traffic } =
             build::build(scenario, seed, registry, files)?;
+        // Only receivers of measured connections are observed.
+        for app in apps.list.iter().filter(|app| app.measured) {
+            endpoints[app.receiver().host].note_changes();
+        }
         let meter = Meter::new(scenario);
         let watch = watch::Watch::new(scenario, meter.step());
         let wires = Wires::new(network, routes, host_of_node, middleboxes, traffic);

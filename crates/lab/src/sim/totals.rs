@@ -1,7 +1,8 @@
 //! The engine's counts for the measured connections up to some time. The difference between the counts at the start and
 //! the end of the measured time gives the data sent and received in between.
 
-use super::app::{App, Apps};
+use super::app::App;
+use super::apps::Apps;
 use crate::results::Metrics;
 use pathweave_proto::connection::ConnectionCounters;
 use pathweave_proto::{Connection, ConnectionHandle, Endpoint};

@@ -2,7 +2,8 @@
 //!
 //! Nothing changes between two events, so a sample at any time shows the state after the event before it.
 
-use super::app::{App, Apps};
+use super::app::App;
+use super::apps::Apps;
 use crate::results::{LinkSeries, QuantitySeries, SubflowSeries, TimeSpent};
 use crate::scenario::{LinkChange, Scenario};
 use pathweave_netsim::trace::OPPORTUNITY_BYTES;

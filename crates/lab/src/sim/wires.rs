@@ -274,8 +274,11 @@ impl PacketIo for Wires {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
+        let or_never = |time: Option<Instant>| time.unwrap_or(Instant::FAR_FUTURE);
         let middleboxes = self.middleboxes.as_ref().and_then(Middleboxes::poll_timeout);
-        self.network.poll_timeout().into_iter().chain(middleboxes).chain(self.traffic.poll_timeout()).min()
+        let others = or_never(middleboxes).min(or_never(self.traffic.poll_timeout()));
+        let next = or_never(self.network.poll_timeout()).min(others);
+        (next < Instant::FAR_FUTURE).then_some(next)
     }
 }
 

@@ -409,6 +409,7 @@ impl Endpoint {
         let slot = &mut self.slots[index as usize];
         slot.queued = false;
         let Some(connection) = slot.connection.as_deref_mut() else { return };
+        self.observing.note_change(ConnectionHandle { index, generation: slot.generation });
         // Sending may have made room in the send buffer.
         let has_news = connection.has_news();
         self.update_timer(now, index);

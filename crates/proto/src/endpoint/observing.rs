@@ -10,6 +10,8 @@ pub(super) struct Observing {
     /// Kinds that are recorded for new connections.
     of_new: Kinds,
     recorded: VecDeque<(ConnectionHandle, Observation)>,
+    /// Connections that may have changed and were not polled yet; `None` unless changes are noted.
+    changed: Option<Vec<ConnectionHandle>>,
 }
 
 impl Observing {
@@ -23,6 +25,14 @@ impl Observing {
     pub(super) fn collect(&mut self, handle: ConnectionHandle, connection: &mut Connection) {
         while let Some(observation) = connection.poll_observation() {
             self.recorded.push_back((handle, observation));
+        }
+    }
+
+    /// Notes that a connection may have changed, if changes are noted.
+    #[inline]
+    pub(super) fn note_change(&mut self, handle: ConnectionHandle) {
+        if let Some(changed) = &mut self.changed {
+            changed.push(handle);
         }
     }
 }
@@ -49,5 +59,17 @@ impl Endpoint {
     /// The next observation of any connection, oldest first. Observations stay until they are polled.
     pub fn poll_observation(&mut self) -> Option<(ConnectionHandle, Observation)> {
         self.observing.recorded.pop_front()
+    }
+
+    /// Notes from now on which connections may have changed, for [`Endpoint::poll_changed`].
+    pub fn note_changes(&mut self) {
+        self.observing.changed.get_or_insert_default();
+    }
+
+    /// A connection that may have changed by a segment, a timer or a command since it was polled here last. The
+    /// connection has sent its segments, or is forgotten. Reading alone is not a change, and neither is having nothing
+    /// to send. Always `None` without [`Endpoint::note_changes`]; after that the names stay until they are polled.
+    pub fn poll_changed(&mut self) -> Option<ConnectionHandle> {
+        self.observing.changed.as_mut()?.pop()
     }
 }

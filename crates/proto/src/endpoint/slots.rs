@@ -45,6 +45,15 @@ pub(super) enum Claim {
 /// Local and remote address of a subflow.
 pub(super) type Addresses = (SocketAddr, SocketAddr);
 
+impl ConnectionHandle {
+    /// Number of the connection's slot in its endpoint, from 0. Existing connections have different slots, and a new
+    /// connection may get the slot of a forgotten one, so that an application can keep its connections in a list.
+    #[inline]
+    pub fn slot(self) -> usize {
+        self.index as usize
+    }
+}
+
 impl Endpoint {
     pub(super) fn insert(&mut self, connection: Connection, addresses: Addresses) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
@@ -106,6 +115,7 @@ impl Endpoint {
 
     #[cold]
     pub(super) fn release(&mut self, index: u32) {
+        self.observing.note_change(self.handle_of(index));
         self.slots[index as usize].connection = None;
         self.count_waiting(index);
         let slot = &mut self.slots[index as usize];

@@ -54,13 +54,15 @@ impl Endpoint {
     }
 
     /// When [`Endpoint::handle_timeout`] is to be called.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let first = |heap: &BinaryHeap<Reverse<(Instant, u32)>>| {
-            heap.peek().map_or(Instant::FAR_FUTURE, |Reverse((at, _))| *at)
-        };
-        let deadlines = [self.backlog.deadline(), self.time_waits.deadline(), self.looks.deadline()];
-        let deadlines = deadlines.into_iter().flatten();
-        let next = deadlines.fold(first(&self.timers).min(first(&self.checks)), Instant::min);
+        let or_never = |time: Option<Instant>| time.unwrap_or(Instant::FAR_FUTURE);
+        let first = |heap: &BinaryHeap<Reverse<(Instant, u32)>>| or_never(heap.peek().map(|Reverse((at, _))| *at));
+        let next = first(&self.timers)
+            .min(first(&self.checks))
+            .min(or_never(self.backlog.deadline()))
+            .min(or_never(self.time_waits.deadline()))
+            .min(or_never(self.looks.deadline()));
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
