@@ -154,7 +154,7 @@ pub(crate) enum Chore {
         /// Write the document from the committed tables, without runs
         #[arg(long)]
         from_tables: bool,
-        /// Make small runs; no effect above 10 % may have another sign than in docs/reproduction/tables
+        /// Make small runs for the abstracts' promises; no effect above 10 % may have another sign than in docs/reproduction/tables
         #[arg(long, conflicts_with = "from_tables")]
         quick: bool,
         /// Make a drawn sample of the tables again, of as many seconds of processor time; they must be the same

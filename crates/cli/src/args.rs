@@ -247,6 +247,10 @@ pub(crate) struct ReproduceOptions {
     #[arg(long)]
     pub(crate) quick: bool,
 
+    /// Makes only the runs that the promises of the papers' abstracts need, and leaves out the other claims.
+    #[arg(long, conflicts_with_all = ["tables", "from_tables", "ablate"])]
+    pub(crate) promises: bool,
+
     /// Writes each claim as a line of JSON; with `-` to standard output, which then holds nothing else.
     #[arg(long, value_name = "FILE|-", value_parser = output::lines, value_hint = ValueHint::FilePath)]
     pub(crate) jsonl: Option<Output>,

@@ -41,7 +41,9 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
     // All plans are read first: a mistake in the last one is found at once.
     let mut ready = Vec::new();
     for experiment in chosen {
-        ready.push((Ready::read(&experiment.file, options.quick, registry)?, experiment));
+        let whole = Ready::read(&experiment.file, options.quick, registry)?;
+        let kept = if options.promises { whole.promised(registry)? } else { Some(whole) };
+        ready.extend(kept.map(|kept| (kept, experiment)));
     }
     let inputs: Vec<PathBuf> = ready.iter().flat_map(|(ready, _)| ready.plan.files()).chain(tables(options)).collect();
     output::check(&options.jsonl, &inputs)?;

@@ -65,6 +65,20 @@ impl Ready {
         Ok(changed.map(|plan| Ready { plan, program: self.program.clone() }))
     }
 
+    /// The same plan, reduced to the promises of the source's abstract and the runs that they need. `None` if it has none.
+    pub(crate) fn promised(&self, registry: &Registry) -> Result<Option<Self>, Failure> {
+        let plan = &self.plan.sweep.plan;
+        let claims: Vec<&Claim> = plan.claims.iter().filter(|claim| claim.promise.is_some()).collect();
+        if claims.is_empty() {
+            return Ok(None);
+        }
+        let mut ready = self.changed(None, &claims, registry)?;
+        if let Some(ready) = &mut ready {
+            ready.plan.sweep.plan.claims.retain(|claim| claim.promise.is_some());
+        }
+        Ok(ready)
+    }
+
     /// Whether both plans make the same runs.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         self.plan.hash == other.plan.hash

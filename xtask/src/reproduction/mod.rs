@@ -53,11 +53,13 @@ pub(crate) fn make(named: &[String]) -> Result<(), String> {
     let ablations = format!("{TABLES}/ablations.jsonl");
     for plan in if named.is_empty() { &all } else { named } {
         let before = processor_time();
-        let mut command = pathweave();
-        command.args(["reproduce", plan, "--ablate", "--tables", TABLES, "--out"]).arg(&out);
-        run(command.current_dir(root()))?;
+        let reproduce = |arguments: &[&str]| {
+            run(pathweave().arg("reproduce").arg(plan).args(arguments).arg("--out").arg(&out).current_dir(root()))
+        };
+        reproduce(&["--tables", TABLES])?;
         let spent = processor_time().zip(before).map(|(after, before)| after.saturating_sub(before));
         provenance::note(&table(plan), spent)?;
+        reproduce(&["--from-tables", TABLES, "--ablate"])?;
         let earlier = read(&root().join(&ablations)).unwrap_or_default();
         let tried = with_tried(&earlier, &read(&out.join("ablations.jsonl"))?, plan, &all)?;
         put(&ablations, tried.as_bytes())?;
@@ -65,16 +67,17 @@ pub(crate) fn make(named: &[String]) -> Result<(), String> {
     document()
 }
 
-/// The lines of ablations with those of `plan` replaced by `new`, in the order of the plans. Lines of plans that are
-/// gone are left out.
+/// The lines of ablations with those of `plan` replaced by its lines in `new`, in the order of the plans. Lines of plans
+/// that are gone are left out.
 fn with_tried(earlier: &str, new: &str, plan: &str, plans: &[String]) -> Result<String, String> {
     let of = |line: &str| -> Result<String, String> {
         let tried: Value = serde_json::from_str(line).map_err(|e| e.to_string())?;
         let text = |key: &str| tried[key].as_str().unwrap_or_default().to_owned();
         Ok(format!("{}/{}", text("paper"), text("id")))
     };
+    let own = |line: &&str| of(line).is_ok_and(|it| it == plan);
     let mut lines = Vec::new();
-    for line in earlier.lines().filter(|line| of(line).is_ok_and(|other| other != plan)).chain(new.lines()) {
+    for line in earlier.lines().filter(|line| !own(line)).chain(new.lines().filter(own)) {
         lines.push((of(line)?, line));
     }
     let in_order = plans.iter().flat_map(|plan| lines.iter().filter(move |(of, _)| of == plan));
@@ -167,7 +170,7 @@ fn is_picture(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "svg")
 }
 
-/// Makes the small runs and compares them with the full runs' tables.
+/// Makes the small runs that the abstracts' promises need, and compares them with the full runs' tables.
 ///
 /// # Errors
 /// Each comparison whose effect has another sign.
@@ -177,7 +180,7 @@ pub(crate) fn quick() -> Result<(), String> {
     let [quick, full] = ["quick.jsonl", "full.jsonl"].map(|name| out.join(name));
     fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
     let mut small = pathweave();
-    small.args(["reproduce", "--quick", "--out"]).arg(&out).arg("--jsonl").arg(&quick);
+    small.args(["reproduce", "--quick", "--promises", "--out"]).arg(&out).arg("--jsonl").arg(&quick);
     run(small.current_dir(root()))?;
     let mut from_tables = pathweave();
     from_tables.args(["reproduce", "--from-tables", TABLES, "--out"]).arg(out.join("from-tables"));
@@ -276,7 +279,8 @@ mod tests {
         let earlier = line("fig1", "a") + &line("fig5", "old") + &line("gone", "b");
         let plans = ["cp/fig1", "cp/fig5", "cp/fig7"].map(str::to_owned);
         let made = |plan: &str, new: &str| with_tried(&earlier, new, plan, &plans);
-        assert_eq!(made("cp/fig5", &line("fig5", "new")), Ok(line("fig1", "a") + &line("fig5", "new")));
+        let new = line("fig1", "of another folder") + &line("fig5", "new");
+        assert_eq!(made("cp/fig5", &new), Ok(line("fig1", "a") + &line("fig5", "new")));
         assert_eq!(made("cp/fig5", ""), Ok(line("fig1", "a")), "nothing is tried if each claim holds");
         assert_eq!(
             made("cp/fig7", &line("fig7", "c")),

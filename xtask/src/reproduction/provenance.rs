@@ -24,7 +24,7 @@ pub(super) struct Row {
     pub(super) commit: String,
     pub(super) seeds: u64,
     pub(super) runs: usize,
-    /// Processor time of the runs and of the plan's ablations, in seconds.
+    /// Processor time of the runs in seconds, without ablations.
     pub(super) processor_s: Option<f64>,
 }
 

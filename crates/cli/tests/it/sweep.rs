@@ -259,6 +259,36 @@ fn reproductions_have_verdicts_figures_and_lines() {
     assert!(stderr(&output).contains("did you mean `paper/fig1`? There are: paper/fig1"), "{}", stderr(&output));
 }
 
+/// The plan has a claim at each of three buffers; the promise needs the runs of one.
+#[test]
+fn promises_alone_need_fewer_runs() {
+    let folder = folder("promises");
+    let experiments = folder.join("experiments/paper");
+    fs::create_dir_all(&experiments).expect("the folder can be made");
+    let claim = |id: &str, more: &str, at: &str| {
+        format!(
+            "[[claim]]\nid = \"{id}\"\nsays = \"more\"\nsource = \"its rule\"\n{more}[[claim.compare]]\nleft = \"blest\"\n\
+             is = \">\"\nright = \"minrtt\"\n{at}"
+        )
+    };
+    let plan = "format = 1\nname = \"made-up\"\nscenarios = [\"cp-asymmetric\"]\nschedulers = [\"minrtt\", \"blest\", \"redundant\"]\n\
+                baselines = false\nseeds = 2\nset = { duration = \"3s\", measure_from = \"1s\" }\n[[parameter]]\nname = \"buffer\"\nvalues = [40, 90, 400]\n\
+                set = { \"connection.receive_buffer\" = \"{}KB\" }\n"
+        .to_owned();
+    let plan = plan
+        + &claim("everywhere", "", "")
+        + &claim("promised", "promise = \"an increase\"\n", "where = { buffer = 90 }\n");
+    fs::write(experiments.join("fig1.toml"), plan).expect("the plan can be written");
+    fs::write(experiments.join("fig2.toml"), PLAN).expect("the plan can be written");
+    let output = pathweave(&folder, &["reproduce", "--promises", "--jsonl", "claims.jsonl", "--out", "out"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let claims = read(folder.join("claims.jsonl"));
+    assert!(claims.lines().count() == 1 && claims.contains("\"claim_id\":\"promised\""), "{claims}");
+    let runs = read(folder.join("out/paper/fig1/runs-1-of-1.jsonl"));
+    assert_eq!(runs.lines().count(), 1 + 2 * 2, "a header, and two schedulers with two seeds at one buffer: {runs}");
+    assert!(!folder.join("out/paper/fig2").exists(), "it has no promise");
+}
+
 /// The plan asks for plain TCP, which is then neither a scheduler nor one of the single paths that all schedulers are
 /// scored against.
 #[test]
