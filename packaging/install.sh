@@ -28,7 +28,7 @@ done
 
 system="$(uname -s) $(uname -m)"
 case "$system" in
-  "Linux x86_64") name="pathweave-$version-x86_64-linux-musl" ;;
+  "Linux x86_64") name="pathweave_${version}_x86_64-linux-musl" ;;
   *) fail "there is no program for $system in this release; the crates and the Python sdist build on other machines" ;;
 esac
 

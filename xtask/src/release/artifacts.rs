@@ -49,7 +49,7 @@ fn time() -> Result<String, String> {
 pub(super) fn command() -> Result<(), String> {
     let build = format!("build --profile fast --target {TARGET} --package pathweave --features {FEATURES}");
     run(cargo(&build).env("CARGO_PROFILE_FAST_STRIP", "symbols"))?;
-    let name = format!("pathweave-{VERSION}-{MACHINE}");
+    let name = format!("pathweave_{VERSION}_{MACHINE}");
     // cargo-deb takes the files from here too.
     let stage = built().join("package");
     let _ = fs::remove_dir_all(&stage);

@@ -41,7 +41,7 @@ fn alone() -> Result<(), String> {
         tar -xzf "$1" -C "$place"
         chroot "$place" "/$2/bin/pathweave" --version
     "#;
-    let name = format!("pathweave-{VERSION}-{MACHINE}");
+    let name = format!("pathweave_{VERSION}_{MACHINE}");
     let shown =
         text(program("sh", "-euc").args([script, "sh"]).arg(folder().join(format!("{name}.tar.gz"))).arg(&name))?;
     print!("{shown}");
@@ -59,7 +59,7 @@ fn script() -> Result<(), String> {
     run(&mut bare
         .inside("ls /usr/local/share/man/man1/pathweave.1.gz /usr/local/share/bash-completion/completions/pathweave"))?;
     let changed =
-        format!("printf x >>/release/pathweave-{VERSION}-{MACHINE}.tar.gz; sh /release/install.sh --prefix /changed");
+        format!("printf x >>/release/pathweave_{VERSION}_{MACHINE}.tar.gz; sh /release/install.sh --prefix /changed");
     if works(&mut bare.inside(&changed)) || works(&mut bare.inside("ls /changed")) {
         return Err("install.sh installs an archive that is not the one of SHA256SUMS".into());
     }
