@@ -175,7 +175,7 @@ fn failed_runs_are_named_on_the_page_and_in_the_terminal() {
     fs::write(folder.join("p.toml"), plan).expect("the plan can be written");
     let output = pathweave(&folder, &["sweep", "p.toml", "--out", "out"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let sentence = "Stalled runs, which count with what they delivered: minrtt 2.";
+    let sentence = "Stalled runs, which count with what they delivered: minrtt 2, tcp-path0 2, tcp-path1 2.";
     assert!(stdout(&output).contains(sentence), "{}", stdout(&output));
     let page = read(folder.join("out/page.html"));
     assert!(page.contains(&format!("<div class=\"verdict worse\"><p>{sentence}")) && !page.contains("nowhere worse"));

@@ -260,8 +260,12 @@ impl Progress {
     fn finish(self, end: Instant, client: Client) -> io::Result<Measurement> {
         let Progress { remote, began, before, used, ended_at, finished_at, open, stopped, .. } = self;
         let Some(start) = client.connected else {
-            let silent = if stopped { STOPPED } else { "the server did not answer" };
-            let why = client.failed.map_or_else(|| silent.to_owned(), |error| error.to_string());
+            let why = match client.failed {
+                // The interruption aborted the connection.
+                _ if stopped => STOPPED.to_owned(),
+                Some(error) => error.to_string(),
+                None => "the server did not answer".to_owned(),
+            };
             return Err(io::Error::other(no_connection(remote, &why)));
         };
         let server = client.flow.sink.tail().first_chunk().filter(|_| ended_at.is_some()).and_then(Totals::read);
