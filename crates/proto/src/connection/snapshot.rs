@@ -193,12 +193,11 @@ impl Connection {
             return Progress::NoData;
         }
         let is_paced = || usable().any(|s| s.tcp.waits_for_its_time());
+        // More data would wait behind a paced segment of the same subflow.
+        let could_send = |s: &Subflow| s.has_window() && !s.tcp.waits_for_its_time();
         if self.shared.sender.map.unassigned_bytes() == 0 {
             let has_more = has_more && self.shared.sender.map.assigned_bytes() > 0;
             let nagle_holds = || usable().any(|s| s.tcp.nagle_holds());
-            // The data that fills the connection's send buffer may fill the subflow's too. More data would wait behind a
-            // paced segment of the same subflow.
-            let could_send = |s: &Subflow| s.has_window() && !s.tcp.waits_for_its_time();
             return match () {
                 () if has_more && self.first_choice().any(could_send) => Progress::SendBufferFull,
                 () if is_paced() => Progress::Paced,
@@ -218,6 +217,8 @@ impl Connection {
             Some(_) if room && has_more => Progress::SendBufferFull,
             Some(_) if room => Progress::ShortSegmentWaits,
             _ if room => Progress::SchedulerWaits,
+            // The window has room, so the subflow's send buffer has none.
+            _ if self.first_choice().any(could_send) => Progress::SendBufferFull,
             _ if is_paced() => Progress::Paced,
             _ => Progress::CongestionWindowsFull,
         }
