@@ -44,7 +44,11 @@ pub(crate) fn culprit(comparison: &Comparison, summary: &Summary) -> Option<Stri
         let (path, seconds) = list.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
         Some((comparison.path_name(path), seconds))
     };
-    let of = |seconds: f64| format!("{} of {} s", short(seconds), short(all));
+    let added_up = match summary.connections {
+        0 | 1 => String::new(),
+        count => format!(" ({count} connections added up)"),
+    };
+    let of = |seconds: f64| format!("{} of {} s{added_up}", short(seconds), short(all));
     type Of = fn(&TimeSpent) -> f64;
     let candidates: [(Of, Option<String>); 5] = [
         (
@@ -110,11 +114,13 @@ pub fn where_the_time_went(comparison: &Comparison, summary: &Summary, width: us
     if all <= 0.0 {
         return None;
     }
-    let mut text = indented(
-        "",
-        &format!("Where the time went with {} (seconds a run, of {}):", comparison.label(summary), short(all)),
-        width,
-    );
+    let added_up = match summary.connections {
+        0 | 1 => String::new(),
+        count => format!("{count} connections added up, "),
+    };
+    let name = comparison.label(summary);
+    let heading = format!("Where the time went with {name} (seconds a run, {added_up}of {}):", short(all));
+    let mut text = indented("", &heading, width);
     let mut parts = shares(comparison, summary);
     parts.retain(|p| p.seconds >= 0.005 * all);
     for Part { name, seconds, detail } in parts {

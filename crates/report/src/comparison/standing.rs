@@ -16,13 +16,16 @@ const PAYLOAD: f64 = 1448.0;
 /// The options of Multipath TCP cost as much: 24 bytes of the 1448 in a segment.
 pub const HEADERS: f64 = OPTIONS / PAYLOAD;
 
+/// Part of a value that rounding may take: more than a dozen operations lose, and less than a byte of a run counts.
+const ROUNDING: f64 = 1e-9;
+
 /// The mean gain over these values of plain TCP below which several paths are called worse: [`HEADERS`] of the values,
-/// negative. It is the mean gain of a scheduler whose values are exactly as much worse than plain TCP's, rounded in the
-/// same way.
+/// negative. A scheduler whose values are exactly as much worse than plain TCP's has at least this gain, in whatever
+/// order floating-point numbers were rounded: the limit is lower by [`ROUNDING`] of the values.
 pub fn least_gain(tcp: &[f64], judged: Judged) -> f64 {
     let gain = |tcp: &f64| match judged.less_is_better() {
-        true => tcp - tcp * (PAYLOAD + OPTIONS) / PAYLOAD,
-        false => tcp * (PAYLOAD - OPTIONS) / PAYLOAD - tcp,
+        true => tcp - tcp * (PAYLOAD + OPTIONS) / PAYLOAD - tcp * ROUNDING,
+        false => tcp * (PAYLOAD - OPTIONS) / PAYLOAD - tcp - tcp * ROUNDING,
     };
     Estimate::of(&tcp.iter().map(gain).collect::<Vec<_>>()).map_or(0.0, |gain| gain.mean)
 }

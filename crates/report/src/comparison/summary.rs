@@ -66,8 +66,10 @@ pub struct Summary {
     pub share: Vec<f64>,
     /// The row's value of each metric in [`METRICS`], in that order.
     pub(crate) metrics: Vec<Option<f64>>,
-    /// Parts of the time, as means over the runs.
+    /// Parts of the time, as means over the runs. Times of several measured connections are added up.
     pub time: TimeSpent,
+    /// Number of measured connections in a run.
+    pub(crate) connections: usize,
     /// The warnings of the runs, each once.
     pub warnings: Vec<String>,
     /// The results of each run that did not fail.
@@ -136,9 +138,14 @@ impl Summary {
         Difference::of(&self.beside(other).map(|(a, b)| (a.goodput_mbps, b.goodput_mbps)).collect::<Vec<_>>())
     }
 
-    /// Whether both rows have the same seeds, and the same ranking value, or none, with each of them.
+    /// Whether both rows have the same seeds, and the same ranking value with each of them, or the same goodput where
+    /// neither has a value.
     pub(crate) fn is_equal(&self, other: &Summary) -> bool {
-        let both = self.beside(other).filter(|(a, b)| a.value.is_some() == b.value.is_some()).count();
+        let is_alike = |(a, b): &(OfSeed, OfSeed)| match (a.value, b.value) {
+            (None, None) => a.goodput_mbps == b.goodput_mbps,
+            (a, b) => a.is_some() == b.is_some(),
+        };
+        let both = self.beside(other).filter(is_alike).count();
         both == self.seeds.len() && both == other.seeds.len() && self.value_beside(other).is_none_or(|d| d.is_equal)
     }
 
@@ -221,6 +228,7 @@ pub(super) fn summarise(runs: &[&RunResult], paths: usize, judged: Judged) -> Su
         share,
         metrics: METRICS.iter().map(|m| m.sum_up(runs.iter().map(|r| &r.metrics))).collect(),
         time: mean_time(runs, paths),
+        connections: runs.iter().map(|r| r.connections.iter().filter(|c| c.measured).count()).max().unwrap_or(0),
         warnings: warnings(runs),
         seeds: runs
             .iter()

@@ -209,11 +209,15 @@ pub(super) fn delays(comparison: &Comparison, best: &Summary) -> Option<String> 
     let judged = comparison.judged;
     best.value.filter(|_| judged == Judged::Delay)?;
     let (median, gap) = (best.delay_p50_ms()?, best.longest_gap_ms()?);
-    let mut text = format!(
-        "Its median delay is {}, and its longest time without a delivery {}",
-        amount(judged, median),
-        amount(judged, gap)
-    );
+    let (median, own_gap) = (amount(judged, median), amount(judged, gap));
+    // Equal schedulers have equal 99th percentiles. Their other delays may differ.
+    let mut text = match comparison.multipath().any(|row| row.scheduler != best.scheduler && row.is_equal(best)) {
+        false => format!("Its median delay is {median}, and its longest time without a delivery {own_gap}"),
+        true => {
+            let name = &best.scheduler;
+            format!("With {name} the median delay is {median}, and the longest time without a delivery {own_gap}")
+        }
+    };
     let longest = |row: &Summary| row.longest_gap_ms().unwrap_or(0.0);
     let worst = comparison.multipath().map(longest).fold(0.0, f64::max);
     if worst >= 2.0 * gap && worst > 0.0 {

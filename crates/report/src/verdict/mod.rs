@@ -51,7 +51,7 @@
 //! | practically as much as NAME (D more, ...) | the mean difference is at most 1 %, and not as above |
 //! | D (P %) more than NAME (...) | the mean difference is more than 1 %, and not as above; `significant`, `the same with every seed`, or `one seed: significance unknown` |
 //! | none of those compared beats the scheduler of Linux | `linux` ranks first of all, plain TCP included, other schedulers were run, and all are whole |
-//! | Its median delay is ..., and its longest time without a delivery ...; the longest of all schedulers is ..., with NAMES. | the delay is judged; the last part if another scheduler's is at least twice as long |
+//! | Its median delay is ..., and its longest time without a delivery ...; the longest of all schedulers is ..., with NAMES. | the delay is judged; "With NAME the median delay is ..." if others are equal to it; the last part if another scheduler's is at least twice as long |
 //! | NAMES are within 1 % of it. | they are not equal to it, and their mean difference from the best one is at most 1 %; `linux` is left out where the first sentence has it, and those that are not whole |
 //! | NAMES are not significantly worse. | the 95 % interval of the differences from the best one contains 0, the sentence above does not name them, and they are whole |
 //! | It sent over PATH alone. | all its bytes went over this path, and not those of every scheduler; "almost" from 99.5 % on |

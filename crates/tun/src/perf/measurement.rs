@@ -101,9 +101,7 @@ pub struct Measurement {
 pub struct Served<'a> {
     /// Totals of the server.
     pub totals: &'a Totals,
-    /// Bytes of the server's data that the client has acknowledged. `None` if the kernel does not report it.
-    pub acknowledged: Option<u64>,
-    /// The error, if the connection failed.
+    /// The error, if the connection failed. Without one, the client has acknowledged all of the server's data.
     pub error: Option<&'a str>,
 }
 

@@ -80,18 +80,20 @@ impl Case {
         digests(a) == digests(b) && whole(a) && whole(b)
     }
 
-    /// The schedulers, this one among them, that have the same value, or none, with the same seeds.
+    /// The schedulers, this one among them, that have the same value with the same seeds, or the same goodput where none
+    /// has a value.
     pub(super) fn equals(&self, scheduler: &str) -> Vec<&str> {
         let by_seed = |s: &str| {
             let runs = self.measured(s);
-            let all: BTreeMap<u64, Option<f64>> = runs.into_iter().map(|r| (r.seed, of(self.by(), r))).collect();
+            let result = |r: &RunResult| match of(self.by(), r) {
+                Some(value) => (true, value),
+                None => (false, r.metrics.goodput_mbps),
+            };
+            let all: BTreeMap<u64, (bool, f64)> = runs.into_iter().map(|r| (r.seed, result(r))).collect();
             all
         };
         let own = by_seed(scheduler);
-        let is_near = |a: &Option<f64>, b: &Option<f64>| match (a, b) {
-            (Some(a), Some(b)) => (a - b).abs() < 1e-7,
-            (a, b) => a == b,
-        };
+        let is_near = |a: &(bool, f64), b: &(bool, f64)| a.0 == b.0 && (a.1 - b.1).abs() < 1e-7;
         let is_equal = |s: &&str| {
             let other = by_seed(s);
             own.keys().eq(other.keys()) && own.values().zip(other.values()).all(|(a, b)| is_near(a, b))

@@ -115,13 +115,8 @@ impl Server<'_> {
             self.served += 1;
             self.answers_for = answers_for(endpoint, connection);
             let totals = session.totals();
-            let acknowledged = endpoint.connection(connection).map(|c| c.snapshot().sending.acked_bytes);
-            (self.on_served)(&Served {
-                totals: &totals,
-                // What is acknowledged beyond the data is of the totals.
-                acknowledged: acknowledged.map(|bytes| bytes.min(totals.written)),
-                error: session.flow.error.as_deref(),
-            });
+            // A connection closes without an error only after the acknowledgement of its last byte.
+            (self.on_served)(&Served { totals: &totals, error: session.flow.error.as_deref() });
         }
     }
 
