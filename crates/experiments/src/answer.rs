@@ -19,7 +19,7 @@
 //! | "not worse ... wherever that was measured" | as before, but such runs are missing, failed or stalled, or nothing arrived in some case | plain |
 //! | "One seed cannot tell" | no case has two seeds | plain |
 //! | "undecided ... at U of N points" | no case is worse, and U > 0 are undecided | plain |
-//! | "The mean goodput is lower ... lowest" | some mean is lower by a loss that counts; the case with the largest loss is named | |
+//! | "The mean goodput is lower ... lowest" | some mean is lower by a loss that counts; a case with the largest loss is named, and how many others have the same | |
 //! | "The mean completion time is longer", "The mean delay ... is longer" | the same, if that ranks some case | |
 //! | "No mean ..." | no mean of that kind is, and some case is undecided | |
 //! | "Plain TCP finishes ... with more seeds" | so it does in some case that completion time or delay ranks | |
@@ -188,8 +188,10 @@ impl Counts<'_> {
             let undecided = self.of(Outcome::Undecided) > 0;
             return undecided.then(|| format!("No {mean} by more than {percent:.2} %."));
         };
+        let as_much = lower.iter().filter(|other| other.part() - case.part() < 1e-9).count() - 1;
+        let same = if as_much > 0 { format!("; the same in {as_much} more") } else { String::new() };
         Some(format!(
-            "The {mean} by more than {percent:.2} % {}, {worst} with {}: {} against {} {} ({:.0} % {sign}).",
+            "The {mean} by more than {percent:.2} % {}, {worst} with {}: {} against {} {} ({:.0} % {sign}{same}).",
             self.at(lower.len()),
             place(sweep, case),
             short(case.own()),

@@ -230,7 +230,8 @@ fn maps(out: &mut String, sweep: &Sweep, results: &Results) {
     ];
     let best: Vec<&str> = measures.into_iter().filter(|(m, _)| by(*m)).map(|(_, words)| words).collect();
     let note = format!(
-        "The scheduler with {}. A red edge: even that is {edge} than plain TCP on the best path.",
+        "The scheduler with {}. Where several are equal with every seed, the map says how many; the pointer shows their names. A red \
+         edge: even that is {edge} than plain TCP on the best path.",
         best.join(", or if that decides, ")
     );
     let key: Vec<(String, String)> =
@@ -294,12 +295,22 @@ fn benefit_cell(sweep: &Sweep, results: &Results, scenario: usize, point: usize,
 
 fn winner_cell(sweep: &Sweep, results: &Results, scenario: usize, point: usize) -> Option<Cell> {
     let (v, best) = results.best(scenario, point, multipath(sweep))?;
-    let name = &sweep.variants[v].name;
     let value = best.map(|value| format!(", {} {}", short(value), results.judged(scenario, point).unit()));
+    let values = |variant: usize| results.ranked_by_seed((scenario, point, variant));
+    let own = values(v);
+    let names: Vec<&str> = multipath(sweep)
+        .filter(|other| values(*other) == own)
+        .map(|other| sweep.variants[other].name.as_str())
+        .collect();
+    let (class, text) = match names[..] {
+        [name] => (format!("won f{}", v % plot::COLOURS), name.to_owned()),
+        _ => ("same".to_owned(), format!("{} equal", names.len())),
+    };
+    let place = sweep.plan.shown(point, &|_| false).join(", ");
     Some(Cell {
-        class: format!("won f{}", v % plot::COLOURS),
-        text: name.clone(),
-        tip: format!("{}: {name}{}", sweep.plan.shown(point, &|_| false).join(", "), value.unwrap_or_default()),
+        class,
+        text,
+        tip: format!("{place}: {}{}", names.join(", "), value.unwrap_or_default()),
         marked: Case::of(sweep, results, (scenario, point, v)).is_some_and(|case| case.is_marked()),
     })
 }
