@@ -13,16 +13,6 @@ use std::thread::available_parallelism;
 const COUNTED: &str =
     "--package pathweave-benches --package pathweave-algorithms --bench instructions --bench hostile --bench decisions";
 
-/// Builds the programs that Callgrind counts, in the time that no other program needs (`SCHED_IDLE`).
-///
-/// # Errors
-/// If one does not build.
-pub(crate) fn benchmarks_in_idle_time() -> Result<(), String> {
-    let cargo = cargo(&format!("bench {COUNTED} --no-run"));
-    let mut idle = program("chrt", "--idle 0");
-    run(idle.arg(cargo.get_program()).args(cargo.get_args()))
-}
-
 /// Builds the programs that Callgrind counts and returns the path of this one.
 ///
 /// # Errors

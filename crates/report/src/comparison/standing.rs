@@ -21,7 +21,7 @@ const ROUNDING: f64 = 1e-9;
 
 /// The mean gain over these values of plain TCP below which several paths are called worse: [`HEADERS`] of the values,
 /// negative. A scheduler whose values are exactly as much worse than plain TCP's has at least this gain, in whatever
-/// order floating-point numbers were rounded: the limit is lower by [`ROUNDING`] of the values.
+/// order floating-point numbers were rounded: the limit is lower by a thousand-millionth of the values.
 pub fn least_gain(tcp: &[f64], judged: Judged) -> f64 {
     let gain = |tcp: &f64| match judged.less_is_better() {
         true => tcp - tcp * (PAYLOAD + OPTIONS) / PAYLOAD - tcp * ROUNDING,
