@@ -223,7 +223,7 @@ pub struct TimeSpent {
     /// The application had more to write, and the send buffer (setting `send_buffer`) was full of data on its way.
     #[serde(default)]
     pub send_buffer_s: f64,
-    /// None of the parts above: data was being sent.
+    /// Data was being sent, and none of the parts above held it back.
     pub sending_s: f64,
     /// Times by path in which the shared window was full and the first missing byte was on this path.
     pub window_full_by_path_s: Vec<f64>,

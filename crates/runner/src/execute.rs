@@ -47,7 +47,8 @@ pub fn stopped_line(finished: usize, planned: usize) -> Option<String> {
 }
 
 /// Makes all runs and writes a line of JSON for each to `lines`, in the order of the plan, as soon as the line is
-/// known. After an early stop, a last line says so ([`stopped_line`]). A run that panics is a failed run. `prepare` is called with each simulation before it runs.
+/// known. After an early stop, a last line says so ([`stopped_line`]). A run that panics is a failed run. `prepare` is
+/// called with each simulation before it runs.
 ///
 /// # Errors
 /// If a line cannot be written.

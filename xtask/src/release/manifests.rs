@@ -1,5 +1,5 @@
-//! What registries ask of the manifests, and that each crate's package has the files that its code includes. This takes a
-//! second and builds nothing, so CI has it.
+//! Checks that the manifests have what registries ask for, and that each crate's package has the files that its code
+//! includes. The check builds nothing and takes seconds, so `cargo xtask test` makes it.
 
 use super::{VERSION, wrong};
 use crate::run::{capture, cargo, root};

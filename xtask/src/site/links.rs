@@ -79,7 +79,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// Where the next link's target begins, after which text, and before which it ends.
+/// The next link: the position of the text before its target, this text, and the character after the target.
 fn next_link(text: &str) -> Option<(usize, &'static str, char)> {
     [("](", ')'), ("src=\"", '"')]
         .into_iter()

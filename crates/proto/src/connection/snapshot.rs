@@ -178,8 +178,9 @@ pub enum Progress {
     ShortSegmentWaits,
     /// A paced segment waits for its time, and there is no other data that the scheduler could assign now.
     Paced,
-    /// The send buffer is full, and some subflow could send what the application has more: all written data is
-    /// assigned, or Nagle's rule holds a segment back because it is short.
+    /// The application has more data, and the connection's send buffer is full of data that is assigned or that Nagle's
+    /// rule holds back because the segment is short; or a subflow's send buffer is full. The congestion window of some
+    /// subflow has room.
     SendBufferFull,
 }
 

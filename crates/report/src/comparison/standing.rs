@@ -16,7 +16,7 @@ const PAYLOAD: f64 = 1448.0;
 /// The options of Multipath TCP cost as much: 24 bytes of the 1448 in a segment.
 pub const HEADERS: f64 = OPTIONS / PAYLOAD;
 
-/// Part of a value that rounding may take: more than a dozen operations lose, and less than a byte of a run counts.
+/// A difference of this part of a value may come from rounding. A dozen operations lose less.
 const ROUNDING: f64 = 1e-9;
 
 /// The mean gain over these values of plain TCP below which several paths are called worse: [`HEADERS`] of the values,

@@ -123,7 +123,8 @@ fn the_time_of_several_connections_is_called_so() {
     }
     let text = ranked(&of(&results), None, 80);
     assert!(text.contains("with minrtt (seconds a run, 3 connections added up, of"), "{text}");
-    assert!(said(&results).contains("The scheduler waited for 24.0 of 30.0 s (3 connections added up)"), "{text}");
+    let text = said(&results);
+    assert!(text.contains("The scheduler waited for 24.0 of 30.0 s (3 connections added up)"), "{text}");
 }
 
 #[test]

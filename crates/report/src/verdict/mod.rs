@@ -9,10 +9,10 @@
 //! than [`HEADERS`](crate::HEADERS), and significantly if there are several seeds.
 //!
 //! A scheduler is "whole" if it has a measurement with each seed for which any scheduler has one. Other schedulers are
-//! never called the best. Schedulers are "equal" if they have the same value, or none, with the same seeds; they are named
-//! together ("A and B are the best", "each takes"). "No scheduler" is "None of the N that ran" if some never ran, "None of the N measured" if
-//! some failed in every run, and "no scheduler that ran" or "no scheduler measured" if one is left. Sentences about the
-//! best begin with "With this seed" if there is one.
+//! never called the best. Schedulers are "equal" if they have the same value with the same seeds, or the same goodput
+//! where they have no value; they are named together ("A and B are the best", "each takes"). "No scheduler" is "None of
+//! the N that ran" if some never ran, "None of the N measured" if some failed in every run, and "no scheduler that ran"
+//! or "no scheduler measured" if one is left. Sentences about the best begin with "With this seed" if there is one.
 //!
 //! Missing runs ([`notices`]):
 //!

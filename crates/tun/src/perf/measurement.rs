@@ -96,7 +96,7 @@ pub struct Measurement {
     pub round_trips: Vec<Duration>,
 }
 
-/// What a server did for a client.
+/// The result of one client, as its server has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Served<'a> {
     /// Totals of the server.
