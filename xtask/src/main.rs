@@ -293,22 +293,24 @@ fn test(steps: &mut Steps, no_install: bool) {
         run(&mut cargo("clippy --package pathweave-proto --no-default-features --all-targets -- -D warnings"))
     });
     determinism::check(steps);
-    steps.step("validation against Linux", |_| validation::check());
-    steps.step("experiments", |_| experiments::smoke());
-    steps.step("tables of experiments", |_| reproduction::check(SECONDS_OF_TABLES));
-    steps.step("transients", |_| transients::check());
-    steps.step("gates", |_| gates("--seeds 10"));
-    steps.step("faults", |_| faults(&["--runs", "10000"]));
-    // Real packets need both processors in time, so nothing runs beside them.
-    steps.step("interop", |counts| interop::check(true, counts));
     steps.step("pages of schedulers", |_| schedulers::check());
     steps.step("new scheduler", |_| new_scheduler::check_quickly());
-    steps.step("programs to count", |_| run::benchmark("instructions").map(drop));
+    // Real packets need a processor in time, so only a build that gives way to them runs beside them.
+    steps.side_by_side([
+        &[("interop", |counts| interop::check(true, counts))],
+        &[("programs to count", |_| run::build_counted_when_idle())],
+    ]);
     steps.side_by_side([
         &[("Python package", |_| python::check())],
         &[
             ("report page", report_page),
             ("captures", |_| captures::check()),
+            ("validation against Linux", |_| validation::check()),
+            ("experiments", |_| experiments::smoke()),
+            ("tables of experiments", |_| reproduction::check(SECONDS_OF_TABLES)),
+            ("transients", |_| transients::check()),
+            ("gates", |_| gates("--seeds 10")),
+            ("faults", |_| faults(&["--runs", "10000"])),
             ("instructions", |_| instructions::check()),
             ("decisions", |_| decisions::check()),
         ],

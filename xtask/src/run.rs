@@ -18,7 +18,7 @@ const COUNTED: &str =
 /// # Errors
 /// If one does not build.
 pub(crate) fn benchmark(name: &str) -> Result<PathBuf, String> {
-    let messages = capture(&mut cargo(&format!("bench --quiet {COUNTED} --no-run --message-format=json")))?;
+    let messages = capture(&mut cargo(&build_counted("--message-format=json")))?;
     let messages = String::from_utf8_lossy(&messages);
     let mut found = messages.lines().filter_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
@@ -26,6 +26,21 @@ pub(crate) fn benchmark(name: &str) -> Result<PathBuf, String> {
         message["executable"].as_str().filter(|_| ours).map(PathBuf::from)
     });
     found.next().ok_or_else(|| format!("Cargo did not build the benchmark {name}"))
+}
+
+/// Builds those programs in time that no other process wants.
+///
+/// # Errors
+/// If one does not build.
+pub(crate) fn build_counted_when_idle() -> Result<(), String> {
+    let mut idle = program("chrt", "--idle 0");
+    let cargo = cargo(&build_counted(""));
+    run(idle.arg(cargo.get_program()).args(cargo.get_args()))
+}
+
+/// Cargo's arguments for building the counted programs.
+fn build_counted(more: &str) -> String {
+    format!("bench --quiet {COUNTED} --no-run {more}")
 }
 
 /// The repository.

@@ -12,7 +12,8 @@
 //!
 //! - Every byte that is read is the byte that was written at its place. An application that reads the end of the stream
 //!   has read all bytes that were written.
-//! - Every connection ends in order or with a typed error within [`LIMIT`].
+//! - Every connection ends in order or with a typed error within [`LIMIT`], unless data is still read at that time:
+//!   such a run counts as slow.
 //! - Once the faults are over, all written data is read within 240 seconds.
 //! - Data that waits takes at most 64 KiB more memory than a connection may have, and than the endpoint's limit with
 //!   one window of holes, which are filled beyond it: twice the buffer and 64 KiB. A connection may have three times

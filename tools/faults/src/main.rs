@@ -112,6 +112,8 @@ struct Summary {
     corrupted: u64,
     attacked: u64,
     one_sided: u64,
+    /// Seeds of slow runs.
+    slow: Vec<u64>,
     stall: Duration,
     endings: BTreeMap<String, u64>,
     faults: Vec<(u64, Fault)>,
@@ -140,6 +142,7 @@ impl Summary {
                 self.corrupted += u64::from(o.corrupted);
                 self.attacked += u64::from(o.attacked);
                 self.one_sided += u64::from(o.one_sided);
+                self.slow.extend(o.slow.then_some(seed));
                 self.stall = self.stall.max(o.stall);
                 o.fault
             }
@@ -157,6 +160,7 @@ impl Summary {
             self.tampered, self.corrupted, self.attacked
         );
         println!("{} where one end closed in order and the other lacked bytes and had an error", self.one_sided);
+        println!("{} still read data after an hour: seeds {:?}", self.slow.len(), self.slow);
         println!("{} at most without progress once nothing was wrong", self.stall);
         println!("\nclient / server");
         for (what, times) in &self.endings {
