@@ -11,6 +11,7 @@ mod emulation;
 mod experiments;
 mod instructions;
 mod interop;
+mod lesson;
 mod mutants;
 mod new_scheduler;
 mod packetdrill;

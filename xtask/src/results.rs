@@ -1,5 +1,6 @@
 //! The committed results: each built-in scenario's table, and the first command's output in documents.
 
+use crate::lesson;
 use crate::page;
 use crate::run::{capture, cargo, root, run, target};
 use std::fmt::Write as _;
@@ -93,11 +94,15 @@ fn split<'a>(name: &str, document: &'a str) -> Result<(&'a str, &'a str, &'a str
     Ok((&document[..start], &document[start..start + length], &document[start + length..]))
 }
 
-fn document(name: &str) -> Result<String, String> {
+/// A file of the project.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn document(name: &str) -> Result<String, String> {
     fs::read_to_string(root().join(name)).map_err(|e| format!("{name}: {e}"))
 }
 
-/// Checks that the documents show the first command's output.
+/// Checks that the documents show the first command's output, and the first hour those of its commands.
 ///
 /// # Errors
 /// If one shows something else.
@@ -110,7 +115,7 @@ pub(crate) fn check_documents(output: &str) -> Result<(), String> {
             ));
         }
     }
-    Ok(())
+    lesson::check()
 }
 
 /// Updates all committed results.
@@ -126,6 +131,7 @@ pub(crate) fn write() -> Result<(), String> {
         let (before, _, after) = split(name, &old)?;
         put(name, format!("{before}{}{after}", part(&first)).as_bytes())?;
     }
+    lesson::write()?;
     for name in SCENARIOS {
         let arguments = format!("compare {name} --schedulers all --seeds 20");
         let numbers = target().join("compare").join(format!("{name}.csv"));
