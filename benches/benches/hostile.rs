@@ -395,10 +395,5 @@ fn hostile_syn_join(count: u64) -> u64 {
 }
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
-    let [name, count] = &arguments[..] else {
-        return WORK.iter().for_each(|(name, _)| println!("{name}"));
-    };
-    let (_, work) = WORK.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("there is no {name}"));
-    println!("{}", work(count.parse().unwrap_or_else(|e| panic!("{count}: {e}"))));
+    pathweave_benches::run(WORK);
 }

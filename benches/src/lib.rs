@@ -26,3 +26,17 @@ pub fn peak_resident_bytes() -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
+
+/// Runs the work that the command line names, with the count that it gives, and prints the result. Without arguments,
+/// prints the names of all work.
+///
+/// # Panics
+/// If there is no such work, or the count is not a number.
+pub fn run(work: &[(&str, fn(u64) -> u64)]) {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let [name, count] = &arguments[..] else {
+        return work.iter().for_each(|(name, _)| println!("{name}"));
+    };
+    let (_, work) = work.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("there is no {name}"));
+    println!("{}", work(count.parse().unwrap_or_else(|e| panic!("{count}: {e}"))));
+}

@@ -1,7 +1,7 @@
 //! How accurate `pathweave emulate` is: ping and iperf3 on paths of known rate and delay.
 
 use crate::results::{build, pathweave, put};
-use crate::run::{root, target};
+use crate::run::{machine_and_load, root, target};
 use crate::setup;
 use std::fmt::Write as _;
 use std::fs;
@@ -122,16 +122,8 @@ fn write_row(measured: &Measured) -> Result<(), String> {
             false => old.lines().filter(|line| line.starts_with(&begin)).for_each(|line| table.extend([line, "\n"])),
         }
     }
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load: Vec<&str> = load.split(' ').take(3).collect();
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let _ = write!(
-        table,
-        "\n{processors} processors, Linux {}; the load averages of 1, 5 and 15 minutes after the last path were {}.\n",
-        kernel.trim(),
-        load.join(", ")
-    );
+    let (machine, load) = machine_and_load();
+    let _ = write!(table, "\n{machine}; the load averages of 1, 5 and 15 minutes after the last path were {load}.\n");
     put(PAGE, format!("{before}{START}{table}{END}{after}").as_bytes())
 }
 

@@ -5,7 +5,7 @@
 //! slows both.
 
 use crate::results::put;
-use crate::run::{capture, cargo, program, root, run, target};
+use crate::run::{capture, cargo, median, program, root, run, target};
 use crate::setup;
 
 /// Rounds, and simulated seconds of each run.
@@ -57,11 +57,6 @@ pub(crate) fn compare(bless: bool) -> Result<(), String> {
         lines += &format!("{work} {engine:.1} {simulator:.1}\n");
     }
     if bless { put(RATIOS, lines.as_bytes()) } else { Ok(()) }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 fn rate_of_ns3(printed: &[u8]) -> Result<f64, String> {

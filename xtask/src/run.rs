@@ -98,6 +98,20 @@ pub(crate) fn capture(command: &mut Command) -> Result<Vec<u8>, String> {
     Err(format!("{text}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim_end()))
 }
 
+/// The median; NaN if there are no values.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The number of processors and the kernel of this machine, and its load averages of 1, 5 and 15 minutes.
+pub(crate) fn machine_and_load() -> (String, String) {
+    let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
+    let processors = available_parallelism().map_or(1, usize::from);
+    let machine = format!("{processors} processors, Linux {}", read("/proc/sys/kernel/osrelease").trim());
+    (machine, read("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(", "))
+}
+
 /// Calls `work` for each item on as many threads as there are processors, and returns the answers in the order of the
 /// items.
 pub(crate) fn in_parallel<T: Sync, A: Send>(items: &[T], work: impl Fn(&T) -> A + Sync) -> Vec<A> {

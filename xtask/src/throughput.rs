@@ -3,7 +3,7 @@
 
 use crate::interop::show_devices;
 use crate::results::{build, put};
-use crate::run::{capture, cargo, program, root, run, target};
+use crate::run::{capture, cargo, machine_and_load, median, program, root, run, target};
 use crate::setup;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -160,15 +160,10 @@ fn table(profile: &str, rates: &[Vec<Rate>], round_trips: &[f64; 2]) -> (String,
     if least.min(1.0 - most) < LEAST_PART {
         missed.push(format!("a path carried only {:.2} of the kernel's data", least.min(1.0 - most)));
     }
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load: Vec<&str> = load.split(' ').take(3).collect();
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let (machine, load) = machine_and_load();
     let _ = writeln!(
         table,
-        "{processors} processors, Linux {}, profile `{profile}`; the load averages of 1, 5 and 15 minutes afterwards were {}.",
-        kernel.trim(),
-        load.join(", ")
+        "{machine}, profile `{profile}`; the load averages of 1, 5 and 15 minutes afterwards were {load}."
     );
     (table, missed)
 }
@@ -348,11 +343,6 @@ impl Drop for Peer {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// The median, and the least and the most.

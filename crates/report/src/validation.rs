@@ -1,5 +1,6 @@
 //! Pictures of a validation: simulated results against those of Linux.
 
+use crate::document::html;
 use core::fmt::Write;
 use pathweave_lab::validation::Comparison;
 
@@ -130,15 +131,11 @@ fn label(c: &Comparison) -> String {
     let unit = if c.class.sized { "s" } else { "Mbit/s" };
     format!(
         "{}: Linux {:.3} {unit}, ours {:.3} {unit}, {:+.1} %",
-        escaped(&c.reference.id),
+        html(&c.reference.id),
         c.linux.median,
         c.ours.median,
         100.0 * c.difference()
     )
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// A bar for each MPTCP scenario, and for each other scenario that differs by at least 1 %. A bar shows how far
@@ -176,7 +173,7 @@ pub fn differences_svg(all: &[Comparison]) -> String {
              <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{:+.1}</text>",
             names - 6.0,
             middle + 4.0,
-            escaped(&c.reference.id),
+            html(&c.reference.id),
             middle - 4.5,
             (end - start).max(0.5),
             label(c),

@@ -196,26 +196,10 @@ fn config(settings: &Settings, side: usize) -> ConnectionConfig {
 
 fn carry_out(world: &mut World, step: Step, bytes: bool) {
     match step {
-        Step::Pass { to_server, count } => {
-            for _ in 0..=count {
-                world.pass(usize::from(to_server));
-            }
-        }
-        Step::Drop { to_server } => {
-            world.wire(usize::from(to_server)).pop_front();
-        }
-        Step::Delay { to_server } => {
-            let wire = world.wire(usize::from(to_server));
-            if let Some(first) = wire.pop_front() {
-                wire.push_back(first);
-            }
-        }
-        Step::Duplicate { to_server } => {
-            let to = usize::from(to_server);
-            if let Some((ecn, segment)) = world.wire(to).front().cloned() {
-                world.deliver(to, ecn, segment);
-            }
-        }
+        Step::Pass { to_server, count } => world.pass_some(usize::from(to_server), count),
+        Step::Drop { to_server } => drop(world.wire(usize::from(to_server)).pop_front()),
+        Step::Delay { to_server } => world.delay(usize::from(to_server)),
+        Step::Duplicate { to_server } => world.duplicate(usize::from(to_server)),
         Step::Change { to_server, at, change } => {
             let wire = world.wire(usize::from(to_server));
             if let Some(at) = usize::from(at).checked_rem(wire.len()) {

@@ -148,24 +148,10 @@ fn carry_out(world: &mut World, step: Step) {
             }
             wire.push_front((ecn, first));
         }
-        Step::Pass { to_server, count } => {
-            for _ in 0..=count {
-                world.pass(usize::from(to_server));
-            }
-        }
+        Step::Pass { to_server, count } => world.pass_some(usize::from(to_server), count),
         Step::Drop { to_server } => drop(world.wire(usize::from(to_server)).pop_front()),
-        Step::Delay { to_server } => {
-            let wire = world.wire(usize::from(to_server));
-            if let Some(first) = wire.pop_front() {
-                wire.push_back(first);
-            }
-        }
-        Step::Duplicate { to_server } => {
-            let to = usize::from(to_server);
-            if let Some((ecn, segment)) = world.wire(to).front().cloned() {
-                world.deliver(to, ecn, segment);
-            }
-        }
+        Step::Delay { to_server } => world.delay(usize::from(to_server)),
+        Step::Duplicate { to_server } => world.duplicate(usize::from(to_server)),
         Step::Advance { milliseconds } => world.advance(Duration::from_millis(u64::from(milliseconds))),
         Step::Write { server, len } => world.write(usize::from(server), u32::from(len) % WRITE),
         Step::Read { server, max } => world.read(usize::from(server), u64::from(max) + 1),

@@ -186,6 +186,25 @@ impl World {
         true
     }
 
+    /// Delivers the `count` + 1 oldest segments on their way to `to`, or all if there are fewer.
+    pub(crate) fn pass_some(&mut self, to: usize, count: u8) {
+        (0..=count).take_while(|_| self.pass(to)).for_each(drop);
+    }
+
+    /// Moves the oldest segment on its way to `to` behind all others.
+    pub(crate) fn delay(&mut self, to: usize) {
+        let wire = self.wire(to);
+        let first = wire.pop_front();
+        wire.extend(first);
+    }
+
+    /// Delivers a copy of the oldest segment on its way to `to`.
+    pub(crate) fn duplicate(&mut self, to: usize) {
+        if let Some((ecn, segment)) = self.wire(to).front().cloned() {
+            self.deliver(to, ecn, segment);
+        }
+    }
+
     /// Advances the time. Every timer until then runs at its own time.
     pub(crate) fn advance(&mut self, by: Duration) {
         let until = self.now + by;

@@ -8,6 +8,7 @@
 //! packets of queue for each of them.
 
 use pathweave_algorithms::Registry;
+use pathweave_benches::cpu_seconds;
 use pathweave_lab::scenario::{Document, NoFiles, Variant};
 use pathweave_lab::sim::Simulation;
 use pathweave_units::Instant;
@@ -64,15 +65,6 @@ impl Work {
         }
         text
     }
-}
-
-/// Processor time of this process so far, in seconds.
-fn cpu_seconds() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // utime and stime are fields 14 and 15 of proc(5). Fields are split after the program's name (field 2), because the
-    // name may contain spaces and brackets.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
-    Some((fields.next()?.parse::<f64>().ok()? + fields.next()?.parse::<f64>().ok()?) / 100.0)
 }
 
 fn main() {

@@ -24,7 +24,7 @@ pub(super) struct Crowd;
 impl OverLinks for Crowd {
     /// Prepares only the folder, because there are no links.
     fn trial(&self, name: String) -> Trial {
-        Trial::only_a_folder(name, SECONDS)
+        Trial::new(name, SECONDS)
     }
 
     fn run(&self, trial: &Trial) -> Result<(), String> {

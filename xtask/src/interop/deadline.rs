@@ -1,7 +1,6 @@
 //! Checks that two paths together carry the sum of their rates: 16 MiB have to arrive in time, as in the test
 //! `simult_flows.sh` of the kernel's Multipath TCP.
 
-use super::rows;
 use super::trial::{Trial, commands};
 use crate::run::{in_parallel_on, root};
 use crate::three_ways;
@@ -43,10 +42,7 @@ pub(super) fn check(sender: &str) -> Result<(), String> {
         (0..RUNS).flat_map(|run| cases.iter().enumerate().map(move |(case, of)| (run, case, *of))).collect();
     let seconds = in_parallel_on(AT_A_TIME, &runs, |(run, case, (rates, delays))| {
         let trial = trial(sender, *rates, *delays, *run, *case);
-        trial.prepare()?;
-        let found = trial.run()?;
-        rows::is_right(&found.client)?;
-        found.counters.nothing_wrong()?;
+        let found = trial.right_result()?;
         let result: Value = serde_json::from_str(&found.client).map_err(|e| e.to_string())?;
         // From the opened connection on, as the kernel's test program does.
         result["end"]["sum_sent"]["seconds"].as_f64().ok_or_else(|| "the client reports no time".to_owned())
@@ -96,15 +92,12 @@ fn trial(sender: &str, rates: (u64, u64), delays: (u64, u64), run: usize, case: 
         format!("rate = \"{mbps}Mbps\"\ndelay = \"{delay_ms}ms\"\nqueue = \"{queue}packets\"")
     };
     Trial {
-        name: format!("deadline-{case}-{run}"),
         paths: vec![path(rates.0, delays.0), path(rates.1, delays.1)],
         engine_is_client: true,
-        before: Vec::new(),
-        meanwhile: Vec::new(),
         engine,
         kernel,
-        seconds: SECONDS,
         seed: run as u64 + 1,
+        ..Trial::new(format!("deadline-{case}-{run}"), SECONDS)
     }
 }
 

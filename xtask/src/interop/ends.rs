@@ -196,7 +196,7 @@ fn side(is_client: bool) -> &'static str {
 impl OverLinks for End {
     /// Prepares only the folder, because some trials have an engine on both sides.
     fn trial(&self, name: String) -> Trial {
-        Trial::only_a_folder(name, CLIENT_SECONDS)
+        Trial::new(name, CLIENT_SECONDS)
     }
 
     fn run(&self, trial: &Trial) -> Result<(), String> {

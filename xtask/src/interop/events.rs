@@ -2,7 +2,6 @@
 
 use super::OverLinks;
 use super::captures;
-use super::rows;
 use super::trial::{Trial, address, commands, device};
 use std::fmt;
 
@@ -139,23 +138,18 @@ impl OverLinks for Event {
             false => LINK.to_owned(),
         };
         Trial {
-            name,
             paths: vec![path(0), path(1)],
             engine_is_client: self.engine_is_client,
             before,
             meanwhile: during.collect(),
             engine,
             kernel,
-            seconds: SECONDS,
-            seed: 1,
+            ..Trial::new(name, SECONDS)
         }
     }
 
     fn run(&self, trial: &Trial) -> Result<(), String> {
-        trial.prepare()?;
-        let found = trial.run()?;
-        rows::is_right(&found.client)?;
-        found.counters.nothing_wrong()?;
+        let found = trial.right_result()?;
         let too_few = self.counted.iter().filter(|(name, least)| found.counters.of(name) < *least);
         let too_few: Vec<String> =
             too_few.map(|(name, least)| format!("{name} is {}, not {least}", found.counters.of(name))).collect();

@@ -3,7 +3,6 @@
 
 use super::OverLinks;
 use super::captures;
-use super::rows;
 use super::trial::{Trial, address, commands};
 use serde_json::Value;
 use std::fmt;
@@ -90,23 +89,17 @@ impl OverLinks for Failing {
             text
         };
         Trial {
-            name,
             paths: self.paths.iter().enumerate().map(path).collect(),
             engine_is_client: self.engine_is_client,
-            before: Vec::new(),
-            meanwhile: Vec::new(),
             engine,
             kernel,
-            seconds: SECONDS,
             seed: self.seed,
+            ..Trial::new(name, SECONDS)
         }
     }
 
     fn run(&self, trial: &Trial) -> Result<(), String> {
-        trial.prepare()?;
-        let found = trial.run()?;
-        rows::is_right(&found.client)?;
-        found.counters.nothing_wrong()?;
+        let found = trial.right_result()?;
         let result: Value = serde_json::from_str(&found.client).map_err(|e| e.to_string())?;
         let receiver = &result[if self.engine_is_client { "server" } else { "client" }];
         let pause_ms =

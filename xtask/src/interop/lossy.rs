@@ -67,15 +67,12 @@ pub(super) fn all(quick: bool) -> Result<Vec<Lossy>, String> {
 
 impl OverLinks for Lossy {
     fn run(&self, trial: &Trial) -> Result<(), String> {
-        trial.prepare()?;
-        let found = trial.run()?;
-        rows::is_right(&found.client)?;
+        let found = trial.right_result()?;
         let bytes = self.row.bytes;
         // For the engine and the kernel alike.
         if !found.server.ends_with(&format!("sent {bytes} bytes\n")) {
             return Err(format!("the server: {}", found.server.lines().last().unwrap_or_default()));
         }
-        found.counters.nothing_wrong()?;
         self.row.has_all_subflows(&found.counters, self.enough)
     }
 
@@ -86,15 +83,13 @@ impl OverLinks for Lossy {
         let asks = format!("--both --bytes {}", row.bytes);
         let (engine, kernel) = commands(row.engine_is_client, &ours, &settings, &asks);
         Trial {
-            name,
             paths: (0..row.paths).map(|path| self.link(path)).collect(),
             engine_is_client: row.engine_is_client,
             before: self.kernel_settings(),
-            meanwhile: Vec::new(),
             engine,
             kernel,
-            seconds: SECONDS,
             seed: self.seed,
+            ..Trial::new(name, SECONDS)
         }
     }
 }

@@ -115,15 +115,11 @@ impl OverLinks for Program {
             Kind::Iperf3 | Kind::FastOpen { .. } => "",
         };
         Trial {
-            name,
             paths: vec![LINK.to_owned(); 2],
-            engine_is_client: false,
             before,
-            meanwhile: Vec::new(),
             engine,
             kernel: format!("sh -c '{}{command}{same}'", self.kind.wrapper()),
-            seconds: SECONDS,
-            seed: 1,
+            ..Trial::new(name, SECONDS)
         }
     }
 

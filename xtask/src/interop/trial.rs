@@ -1,6 +1,7 @@
 //! One connection between the engine and a kernel over emulated paths.
 
 use super::kernel::Counters;
+use super::rows;
 use crate::results::pathweave;
 use crate::run::{program, target};
 use std::fmt::Write as _;
@@ -101,8 +102,8 @@ pub(super) fn commands(engine_is_client: bool, ipv4: &[bool], settings: &str, as
 }
 
 impl Trial {
-    /// A trial with only a folder, for trials with scripts of their own.
-    pub(super) fn only_a_folder(name: String, seconds: u32) -> Self {
+    /// A trial with only a folder: for trials with scripts of their own, and to add to.
+    pub(super) fn new(name: String, seconds: u32) -> Self {
         Trial {
             name,
             paths: Vec::new(),
@@ -166,6 +167,18 @@ impl Trial {
             return Err(format!("a socket of the kernel is not closed: {}", read("left").trim()));
         }
         Ok(Found { counters: Counters::read(&read("netstat")), client: read("client.out"), server: read("server.out") })
+    }
+
+    /// Runs both sides in a new folder.
+    ///
+    /// # Errors
+    /// If [`Trial::run`] fails, what arrived is not what was sent, or the kernel counted an error.
+    pub(super) fn right_result(&self) -> Result<Found, String> {
+        self.prepare()?;
+        let found = self.run()?;
+        rows::is_right(&found.client)?;
+        found.counters.nothing_wrong()?;
+        Ok(found)
     }
 
     fn scenario(&self) -> String {

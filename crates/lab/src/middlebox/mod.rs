@@ -18,9 +18,9 @@ mod proactive_ack;
 mod split;
 mod strip;
 
-use crate::value_parser::compound::Compound;
 use crate::value_parser::compound::Kind;
-use crate::value_parser::{Size, Time, ValueParser, Wrong, words};
+use crate::value_parser::compound::{Compound, compound};
+use crate::value_parser::{Size, Time, Wrong, narrowed, words};
 use chain::Flows;
 pub(crate) use chain::{Direction, Element, Middleboxes, Passing};
 use core::fmt;
@@ -76,39 +76,15 @@ impl PartialEq for Middlebox {
     }
 }
 
-/// The parser of a middlebox in a scenario.
-pub(crate) struct MiddleboxParser;
-
-impl ValueParser for MiddleboxParser {
-    type Value = Middlebox;
-    fn allowed() -> String {
-        match EXAMPLES {
-            [first @ .., last] => format!("{} or {last}", first.join(", ")),
-            [] => String::new(),
-        }
-    }
-    fn parse(text: &str) -> Option<Middlebox> {
-        Self::read(text).ok()
-    }
-    fn read(text: &str) -> Result<Middlebox, Wrong> {
-        let mut compound = Compound::parse(text)?;
-        let Some(middlebox) = read(&mut compound)? else { return Err(Wrong::new(Self::allowed())) };
-        compound.finish()?;
-        Ok(middlebox)
-    }
-    fn write(value: &Middlebox) -> String {
-        value.to_string()
-    }
-    fn schema() -> schemars::Schema {
-        crate::value_parser::compound::one_of(&[], EXAMPLES, KINDS)
-    }
-    fn examples() -> &'static [&'static str] {
-        EXAMPLES
-    }
-    fn kinds() -> &'static [Kind] {
-        KINDS
-    }
-}
+compound!(
+    /// A middlebox in a scenario.
+    MiddleboxParser: Middlebox,
+    EXAMPLES.split_last().map_or_else(String::new, |(last, first)| format!("{} or {last}", first.join(", "))),
+    read,
+    Middlebox::to_string,
+    *EXAMPLES,
+    *KINDS
+);
 
 /// One direction of a path, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,24 +110,7 @@ fn after(c: &mut Compound) -> Result<Duration, Wrong> {
     Ok(c.optional::<Time>("after")?.unwrap_or(Duration::ZERO))
 }
 
-/// A parser for a number of bytes that an IP packet can carry.
-struct DataSize;
-
-impl ValueParser for DataSize {
-    type Value = u64;
-    fn examples() -> &'static [&'static str] {
-        &["500B", "4KB"]
-    }
-    fn schema() -> schemars::Schema {
-        Size::schema()
-    }
-    fn allowed() -> String {
-        "a size from 1B to 60KB".into()
-    }
-    fn parse(text: &str) -> Option<u64> {
-        Size::parse(text).filter(|size| *size <= 60_000)
-    }
-    fn write(value: &u64) -> String {
-        Size::write(value)
-    }
-}
+narrowed!(
+    /// A number of bytes that an IP packet can carry.
+    DataSize: Size, "a size from 1B to 60KB", |size| *size <= 60_000, ["500B", "4KB"]
+);

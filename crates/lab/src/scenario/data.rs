@@ -158,45 +158,49 @@ impl Connection {
     }
 }
 
-/// The operating system whose habits a host has, beyond the RFCs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum HostModel {
+/// Declares the host models, one a line: the variant, which has the name of the engine's [`Host`], the word in scenarios
+/// and results, and words for one such host.
+macro_rules! host_models {
+    ($($(#[$about:meta])* $host:ident = $word:literal, $in_words:literal;)+) => {
+        /// The operating system whose habits a host has, beyond the RFCs.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum HostModel {
+            $($(#[$about])* #[serde(rename = $word)] $host,)+
+        }
+
+        words!(/// Whose habits a host has.
+        HostParser: HostModel { $($word => HostModel::$host),+ });
+
+        impl HostModel {
+            /// All host models, the simplest first.
+            pub const ALL: [HostModel; [$($word),+].len()] = [$(HostModel::$host),+];
+
+            /// Words for one host of this model.
+            pub fn in_words(self) -> &'static str {
+                match self {
+                    $(HostModel::$host => $in_words,)+
+                }
+            }
+        }
+
+        impl From<HostModel> for Host {
+            fn from(model: HostModel) -> Self {
+                match model {
+                    $(HostModel::$host => Host::$host,)+
+                }
+            }
+        }
+    };
+}
+
+host_models! {
     /// No habits.
     #[default]
-    Rfc,
+    Rfc = "rfc", "an RFC host";
     /// Habits of a Linux kernel.
-    Linux,
+    Linux = "linux", "a Linux host";
     /// Habits of an mptcp.org kernel.
-    #[serde(rename = "mptcp-0.9x")]
-    MptcpOrg,
-}
-
-words!(/// Whose habits a host has.
-HostParser: HostModel { "rfc" => HostModel::Rfc, "linux" => HostModel::Linux, "mptcp-0.9x" => HostModel::MptcpOrg });
-
-impl HostModel {
-    /// All host models, the simplest first.
-    pub const ALL: [HostModel; 3] = [HostModel::Rfc, HostModel::Linux, HostModel::MptcpOrg];
-
-    /// Words for one host of this model.
-    pub fn in_words(self) -> &'static str {
-        match self {
-            HostModel::Rfc => "an RFC host",
-            HostModel::Linux => "a Linux host",
-            HostModel::MptcpOrg => "an mptcp.org host",
-        }
-    }
-}
-
-impl From<HostModel> for Host {
-    fn from(model: HostModel) -> Self {
-        match model {
-            HostModel::Rfc => Host::Rfc,
-            HostModel::Linux => Host::Linux,
-            HostModel::MptcpOrg => Host::MptcpOrg,
-        }
-    }
+    MptcpOrg = "mptcp-0.9x", "an mptcp.org host";
 }
 
 /// The sending side.

@@ -66,7 +66,7 @@ impl Compound {
 /// Declares a parser whose text has a name and parts: `compound!(ValueParser: Type, "allowed", |compound| value,
 /// |value| text, examples, kinds)`. Further schemas describe values in other forms than a text and a table with a kind.
 macro_rules! compound {
-    ($(#[$doc:meta])* $parser:ident: $type:ty, $allowed:literal, $read:expr, $write:expr, $examples:expr, $kinds:expr $(, $plain:expr)*) => {
+    ($(#[$doc:meta])* $parser:ident: $type:ty, $allowed:expr, $read:expr, $write:expr, $examples:expr, $kinds:expr $(, $plain:expr)*) => {
         $(#[$doc])*
         pub(crate) struct $parser;
 

@@ -50,6 +50,35 @@ pub(crate) trait ValueParser {
     }
 }
 
+/// Declares a parser that takes some of another parser's values: `narrowed!(ValueParser: OtherParser, "allowed",
+/// |value| condition, examples)`.
+macro_rules! narrowed {
+    ($(#[$doc:meta])* $parser:ident: $wider:ty, $allowed:literal, |$value:ident| $fits:expr, $examples:expr) => {
+        $(#[$doc])*
+        pub(crate) struct $parser;
+
+        impl $crate::value_parser::ValueParser for $parser {
+            type Value = <$wider as $crate::value_parser::ValueParser>::Value;
+            fn allowed() -> String {
+                $allowed.into()
+            }
+            fn parse(text: &str) -> Option<Self::Value> {
+                <$wider>::parse(text).filter(|$value| $fits)
+            }
+            fn write(value: &Self::Value) -> String {
+                <$wider>::write(value)
+            }
+            fn schema() -> schemars::Schema {
+                <$wider>::schema()
+            }
+            fn examples() -> &'static [&'static str] {
+                &$examples
+            }
+        }
+    };
+}
+pub(crate) use narrowed;
+
 /// Splits `8.5Mbps` into its number, as digits with at most one dot, and its unit.
 fn number_and_unit(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -200,27 +229,10 @@ impl ValueParser for Time {
     }
 }
 
-/// A time above zero.
-pub(crate) struct PositiveTime;
-
-impl ValueParser for PositiveTime {
-    type Value = Duration;
-    fn examples() -> &'static [&'static str] {
-        &["10ms", "1.5s"]
-    }
-    fn allowed() -> String {
-        "a time above zero such as 10ms or 1.5s".into()
-    }
-    fn parse(text: &str) -> Option<Duration> {
-        Time::parse(text).filter(|time| !time.is_zero())
-    }
-    fn write(value: &Duration) -> String {
-        Time::write(value)
-    }
-    fn schema() -> Schema {
-        Time::schema()
-    }
-}
+narrowed!(
+    /// A time above zero.
+    PositiveTime: Time, "a time above zero such as 10ms or 1.5s", |time| !time.is_zero(), ["10ms", "1.5s"]
+);
 
 /// A rate, zero included.
 pub(crate) struct BitsPerSecond;
@@ -252,27 +264,11 @@ impl ValueParser for BitsPerSecond {
     }
 }
 
-/// A rate above zero.
-pub(crate) struct PositiveRate;
-
-impl ValueParser for PositiveRate {
-    type Value = Bitrate;
-    fn examples() -> &'static [&'static str] {
-        &["8Mbps", "500kbps"]
-    }
-    fn allowed() -> String {
-        "a rate above zero such as 8Mbps or 500kbps".into()
-    }
-    fn parse(text: &str) -> Option<Bitrate> {
-        BitsPerSecond::parse(text).filter(|rate| rate.as_bps() > 0)
-    }
-    fn write(value: &Bitrate) -> String {
-        value.to_string()
-    }
-    fn schema() -> Schema {
-        BitsPerSecond::schema()
-    }
-}
+narrowed!(
+    /// A rate above zero.
+    PositiveRate: BitsPerSecond, "a rate above zero such as 8Mbps or 500kbps", |rate| rate.as_bps() > 0,
+    ["8Mbps", "500kbps"]
+);
 
 /// A number of bytes, at least one.
 pub(crate) struct Size;

@@ -5,14 +5,16 @@
 //! a connection) and `WindowRules` (its receiving half). The default methods are the rules of the plain host, which
 //! follows the RFCs and makes the remaining decisions in the simplest way.
 //!
-//! A kernel has a folder here, a `mod` line and a line in `hosts!`. Its `HostRules` names one type for each kind of
-//! rules. That type overrides the methods in which the kernel differs.
+//! A kernel has a folder or a file here, a `mod` line and a line in `hosts!`. Its `HostRules` names and makes one type
+//! for each kind of rules: the plain host's type, or one of its own, which overrides the methods in which the kernel
+//! differs.
 
 #[macro_use]
 mod dispatch;
 
 /// Passes the list of all hosts, followed by further arguments, to a macro. Each line has a variant of [`Host`] and the
-/// type that implements its `HostRules`. The first line is the plain host.
+/// type that implements its `HostRules`. The first line is the plain host. The others have one or more lines of
+/// documentation, then the feature that they need.
 macro_rules! hosts {
     ($macro:ident!($($arguments:tt)*)) => {
         $macro! {

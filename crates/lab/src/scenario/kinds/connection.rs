@@ -3,7 +3,7 @@
 use crate::scenario::data::{Algorithm, Gaps, Workload};
 use crate::value_parser::compound::{Compound, compound};
 use crate::value_parser::compound::{Kind, Part, needs, one_of, takes};
-use crate::value_parser::{PositiveRate, Size, ValueParser, Whole, Wrong};
+use crate::value_parser::{PositiveRate, Size, ValueParser, Whole, Wrong, narrowed};
 use pathweave_proto::config::{Pacing, PathManager, ReceiveBuffer};
 use pathweave_units::Duration;
 use schemars::{Schema, json_schema};
@@ -107,27 +107,10 @@ const MESSAGES: [Part; 3] = [
     takes("size", "how much is written before the connection closes (no limit)", Size::schema),
 ];
 
-/// The size of a request, small enough to fit into every send buffer.
-pub(crate) struct RequestSize;
-
-impl ValueParser for RequestSize {
-    type Value = u64;
-    fn allowed() -> String {
-        "from 1B to 64KiB".into()
-    }
-    fn parse(text: &str) -> Option<u64> {
-        Size::parse(text).filter(|size| (1..=64 << 10).contains(size))
-    }
-    fn write(value: &u64) -> String {
-        Size::write(value)
-    }
-    fn schema() -> Schema {
-        Size::schema()
-    }
-    fn examples() -> &'static [&'static str] {
-        &["500B"]
-    }
-}
+narrowed!(
+    /// The size of a request, small enough to fit into every send buffer.
+    RequestSize: Size, "from 1B to 64KiB", |size| *size <= 64 << 10, ["500B"]
+);
 
 compound!(
     /// Whether data is paced. A simulated device gets each segment at the time when it is to leave, so there is no

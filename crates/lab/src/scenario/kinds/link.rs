@@ -4,7 +4,7 @@ use crate::scenario::link::{Rate, TraceSource};
 use crate::value_parser::compound::{Compound, compound};
 use crate::value_parser::compound::{Kind, needs, one_of, takes};
 use crate::value_parser::{
-    BitsPerSecond, Bool, Number, PositiveRate, PositiveTime, Share, Size, Time, ValueParser, Whole, Wrong,
+    BitsPerSecond, Bool, Number, PositiveRate, PositiveTime, Share, Size, Time, ValueParser, Whole, Wrong, narrowed,
 };
 use pathweave_netsim::trace::Cellular;
 use pathweave_netsim::{Codel, GilbertElliott, Jitter, Loss, Queue, QueueLimit, Reorder};
@@ -131,50 +131,16 @@ impl ValueParser for TraceParser {
     }
 }
 
-/// Variability of a generated cellular rate.
-struct Variability;
+narrowed!(
+    /// Variability of a generated cellular rate.
+    Variability: Number, "a number from 0 to 5", |x| *x <= 5.0, ["0.5"]
+);
 
-impl ValueParser for Variability {
-    type Value = f64;
-    fn examples() -> &'static [&'static str] {
-        &["0.5"]
-    }
-    fn schema() -> Schema {
-        Number::schema()
-    }
-    fn allowed() -> String {
-        "a number from 0 to 5".into()
-    }
-    fn parse(text: &str) -> Option<f64> {
-        Number::parse(text).filter(|x| *x <= 5.0)
-    }
-    fn write(value: &f64) -> String {
-        Number::write(value)
-    }
-}
-
-/// Length of a generated trace.
-struct TraceLength;
-
-impl ValueParser for TraceLength {
-    type Value = Duration;
-    fn examples() -> &'static [&'static str] {
-        &["600s"]
-    }
-    fn schema() -> Schema {
-        Time::schema()
-    }
-    fn allowed() -> String {
-        "a time from 20ms to 4000000s such as 600s".into()
-    }
-    fn parse(text: &str) -> Option<Duration> {
-        let (least, most) = (Duration::from_millis(20), Duration::from_secs(4_000_000));
-        Time::parse(text).filter(|time| (least..=most).contains(time))
-    }
-    fn write(value: &Duration) -> String {
-        Time::write(value)
-    }
-}
+narrowed!(
+    /// Length of a generated trace.
+    TraceLength: Time, "a time from 20ms to 4000000s such as 600s",
+    |time| (Duration::from_millis(20)..=Duration::from_secs(4_000_000)).contains(time), ["600s"]
+);
 
 /// The limit of a queue without active management.
 struct LimitParser;

@@ -3,7 +3,7 @@
 use crate::scenario::data::TrafficPattern;
 use crate::value_parser::compound::{Compound, compound};
 use crate::value_parser::compound::{Kind, Part, needs, takes};
-use crate::value_parser::{Number, PositiveRate, PositiveTime, Size, ValueParser, Wrong};
+use crate::value_parser::{Number, PositiveRate, PositiveTime, Size, ValueParser, Wrong, narrowed};
 use pathweave_units::Bitrate;
 use schemars::Schema;
 
@@ -94,24 +94,7 @@ impl ValueParser for PacketSize {
     }
 }
 
-/// The shape of a Pareto distribution that has a mean.
-struct ParetoShape;
-
-impl ValueParser for ParetoShape {
-    type Value = f64;
-    fn allowed() -> String {
-        "a number above 1".into()
-    }
-    fn parse(text: &str) -> Option<f64> {
-        Number::parse(text).filter(|shape| *shape > 1.0)
-    }
-    fn write(value: &f64) -> String {
-        Number::write(value)
-    }
-    fn schema() -> Schema {
-        Number::schema()
-    }
-    fn examples() -> &'static [&'static str] {
-        &["1.5"]
-    }
-}
+narrowed!(
+    /// The shape of a Pareto distribution that has a mean.
+    ParetoShape: Number, "a number above 1", |shape| *shape > 1.0, ["1.5"]
+);
