@@ -5,6 +5,7 @@
 
 use core::net::SocketAddr;
 use pathweave_algorithms::Registry;
+use pathweave_benches::Work;
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_proto::{ConnectionHandle, Endpoint, Secrets};
 use pathweave_units::{Duration, Instant};
@@ -12,9 +13,6 @@ use pathweave_wire::mptcp::{
     AddressId, CapableContent, CapableFlags, DataNumber, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption,
 };
 use pathweave_wire::{Ecn, Flags, Payload, SackBlock, Segment, Timestamps, crypto};
-
-/// Does one kind of work about as often as the argument says, and returns the exact number.
-type Work = fn(u64) -> u64;
 
 const WORK: &[(&str, Work)] = &[
     ("clean-data", clean_data),

@@ -2,15 +2,12 @@
 //! `COUNT` times and prints the exact number. Without arguments it prints the names.
 
 use bytes::Bytes;
-use pathweave_benches::{Setup, World};
+use pathweave_benches::{Setup, Work, World};
 use pathweave_netsim::{Ecn as NetEcn, LinkConfig, LinkRandom, NetEvent, Network, Packet, QueueLimit};
 use pathweave_units::{Bitrate, Duration, Instant};
 use pathweave_wire::codec::{MAX_HEADER_BYTES, decode_into, encode_header};
 use pathweave_wire::mptcp::{DataNumber, Dss, Mapping};
 use pathweave_wire::{Ecn, Flags, Payload, Segment, Timestamps};
-
-/// Does one kind of work about `count` times, and returns the exact number.
-type Work = fn(u64) -> u64;
 
 const WORK: &[(&str, Work)] = &[
     ("tcp-segment", tcp_segment),

@@ -27,12 +27,15 @@ pub fn peak_resident_bytes() -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
+/// Work that is done about as many times as it is told; it returns the exact number.
+pub type Work = fn(u64) -> u64;
+
 /// Runs the work that the command line names, with the count that it gives, and prints the result. Without arguments,
 /// prints the names of all work.
 ///
 /// # Panics
 /// If there is no such work, or the count is not a number.
-pub fn run(work: &[(&str, fn(u64) -> u64)]) {
+pub fn run(work: &[(&str, Work)]) {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let [name, count] = &arguments[..] else {
         return work.iter().for_each(|(name, _)| println!("{name}"));
