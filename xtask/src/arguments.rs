@@ -180,7 +180,7 @@ pub(crate) enum Chore {
     },
     /// Build the site into target/site/: the documents as a book, the playground, the crates' reference; check its links
     Site {
-        /// Without the crates' reference, whose building takes minutes
+        /// Only the pages, without the playground and the crates' reference, whose building takes minutes
         #[arg(long)]
         quick: bool,
     },

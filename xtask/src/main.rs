@@ -216,10 +216,12 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         Chore::Release { check: true } => release::check::check(steps),
         Chore::Release { check: false } => release::make(steps),
         Chore::Site { quick } => {
-            if steps.step("site", |_| site::build()) {
-                if !quick {
-                    steps.step("crates' reference", |_| site::reference());
-                }
+            let built = steps.step("site", |_| site::build());
+            if built && !quick {
+                steps.step("playground on the site", |_| site::add_playground());
+                steps.step("crates' reference", |_| site::reference());
+            }
+            if built {
                 steps.step("links and search", |_| site::check());
             }
         }
@@ -305,6 +307,7 @@ fn test(steps: &mut Steps, no_install: bool) {
         &[("Python package", |_| python::check())],
         &[
             ("report page", report_page),
+            ("site", |_| site::build().and_then(|()| site::check())),
             ("captures", |_| captures::check()),
             ("validation against Linux", |_| validation::check()),
             ("experiments", |_| experiments::smoke()),

@@ -244,7 +244,7 @@ fn requirements_table(requirements: &[Requirement]) -> Result<String, String> {
             let _ = write!(out, "\n## RFC {rfc}\n\n| section | requirement | place | tests |\n|---|---|---|---|\n");
         }
         let labels = if r.labels.is_empty() { String::new() } else { format!(" ({})", r.labels) };
-        let _ = writeln!(out, "| {}{labels} | {} | {} | {} |", r.section, r.quote, r.place, r.tests.join(", "));
+        let _ = writeln!(out, "| {}{labels} | {} | {} | {} |", r.section, cell(&r.quote), r.place, r.tests.join(", "));
     }
     let mut labels: Vec<String> = requirements.iter().map(|r| r.labels.clone()).collect();
     let path = root().join("specs/not-implemented.txt");
@@ -255,7 +255,7 @@ fn requirements_table(requirements: &[Requirement]) -> Result<String, String> {
         let (place, quote) = requirement.split_once(": ").ok_or_else(|| format!("no section: {requirement}"))?;
         labels.push(spec(place).ok_or_else(|| format!("no section: {requirement}"))?.2);
         let reason: Vec<&str> = reason.lines().map(str::trim).collect();
-        let _ = writeln!(out, "| {place} | {} | {} |", quote.trim_matches('"'), reason.join(" "));
+        let _ = writeln!(out, "| {place} | {} | {} |", cell(quote.trim_matches('"')), reason.join(" "));
     }
     match unnamed(&labels.join(", ")).as_slice() {
         [] => {}
@@ -273,6 +273,11 @@ fn rows_table(rows: &BTreeMap<usize, Vec<String>>) -> String {
         let _ = writeln!(out, "| {row} | {} | {} |", ROWS[row - 1], tests.join(", "));
     }
     out
+}
+
+/// A sentence as text of a table: `<SYN>` in it would be a tag.
+fn cell(sentence: &str) -> String {
+    sentence.replace('<', "&lt;")
 }
 
 #[cfg(test)]

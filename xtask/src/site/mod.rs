@@ -46,10 +46,10 @@ fn site() -> PathBuf {
     target().join("site")
 }
 
-/// Builds the site into `target/site/`, without the crates' reference.
+/// Builds the pages of the site into `target/site/`: the book, without the playground and the crates' reference.
 ///
 /// # Errors
-/// If a part does not build.
+/// If a page cannot be read or the book does not build.
 pub(crate) fn build() -> Result<(), String> {
     let source = target().join("site-source");
     let _ = fs::remove_dir_all(&source);
@@ -77,7 +77,14 @@ pub(crate) fn build() -> Result<(), String> {
     put(&source.join("SUMMARY.md"), summary::of(&order, &all, &source)?.as_bytes())?;
     put(&source.join("book.toml"), SETTINGS.as_bytes())?;
     let _ = fs::remove_dir_all(site());
-    run(environment()?.program("mdbook").arg("build").arg(&source).arg("--dest-dir").arg(site()))?;
+    run(environment()?.program("mdbook").arg("build").arg(&source).arg("--dest-dir").arg(site()))
+}
+
+/// Builds the playground and puts it beside the pages.
+///
+/// # Errors
+/// If it does not build.
+pub(crate) fn add_playground() -> Result<(), String> {
     playground::build()?;
     run(program("cp", "--recursive").arg(target().join("playground")).arg(site().join("playground")))
 }
@@ -93,14 +100,17 @@ pub(crate) fn reference() -> Result<(), String> {
     run(program("cp", "--recursive").arg(target().join("doc")).arg(place))
 }
 
-/// Checks all links of the pages, and that the search knows what people look for.
+/// Checks all links of the pages, and that the search knows what people look for. A site without the playground is
+/// checked without the links to it.
 ///
 /// # Errors
 /// The dead links, or the words that are not found.
 pub(crate) fn check() -> Result<(), String> {
     let mut lychee = environment()?.program("lychee");
     // What is behind # in a link to the playground is a scenario, not a place in the page.
-    lychee.args(["--offline", "--include-fragments", "--no-progress", "--exclude", "playground/index.html#"]);
+    let to_playground =
+        if site().join("playground").exists() { "playground/index.html#" } else { "playground/index.html" };
+    lychee.args(["--offline", "--include-fragments", "--no-progress", "--exclude", to_playground]);
     lychee.args(["--exclude-path", "playground/", "--exclude-path", "rust/", "--root-dir"]);
     run(lychee.arg(site()).arg(site().join("**/*.html")))?;
     let index = fs::read_dir(site()).map_err(|e| e.to_string())?.flatten().map(|entry| entry.path());
