@@ -152,7 +152,10 @@ mod tests {
     fn the_sentence_names_the_tables_whose_time_was_not_measured() {
         let unmeasured = Row { table: "cp-fig7".into(), ..row(None) };
         let both = sentence(&[row(Some(2.0)), unmeasured]);
-        assert!(both.ends_with("of 1 tables was measured: 2 s. That of 1 others was not measured: cp-fig7.\n"), "{both}");
+        assert!(
+            both.ends_with("of 1 tables was measured: 2 s. That of 1 others was not measured: cp-fig7.\n"),
+            "{both}"
+        );
         assert!(sentence(&[row(Some(2.0))]).ends_with("was measured: 2 s.\n"));
     }
 
