@@ -115,9 +115,14 @@ pub(super) fn sentence(rows: &[Row]) -> String {
     let commits = commits.iter().map(|c| format!("`{c}`")).collect::<Vec<_>>().join(", ");
     let runs: usize = rows.iter().map(|r| r.runs).sum();
     let measured: Vec<f64> = rows.iter().filter_map(|r| r.processor_s).collect();
+    let others: Vec<&str> = rows.iter().filter(|r| r.processor_s.is_none()).map(|r| r.table.as_str()).collect();
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!(" That of {} others was not measured: {}.", others.len(), others.join(", ")),
+    };
     format!(
         "The {} tables have {runs} runs. [provenance.csv](reproduction/tables/provenance.csv) names the program, the commit, the seeds \
-         and the processor time of each; the commits are {commits}. The processor time of {} tables was measured: {:.0} s.\n",
+         and the processor time of each; the commits are {commits}. The processor time of {} tables was measured: {:.0} s.{others}\n",
         rows.len(),
         measured.len(),
         measured.iter().sum::<f64>()
@@ -141,6 +146,17 @@ mod tests {
         assert_eq!(line, "cp-fig5,0.1.0 8f7f,c1dc8169,2,2,1.2\n");
         assert_eq!(Row::parse(line.trim_end()), Some(Row { processor_s: Some(1.2), ..row(None) }));
         assert_eq!(Row::parse(row(None).line().trim_end()), Some(row(None)));
+    }
+
+    #[test]
+    fn the_sentence_names_the_tables_whose_time_was_not_measured() {
+        let unmeasured = Row { table: "cp-fig7".into(), ..row(None) };
+        let both = sentence(&[row(Some(2.0)), unmeasured]);
+        assert!(
+            both.ends_with("of 1 tables was measured: 2 s. That of 1 others was not measured: cp-fig7.\n"),
+            "{both}"
+        );
+        assert!(sentence(&[row(Some(2.0))]).ends_with("was measured: 2 s.\n"));
     }
 
     #[test]
