@@ -63,7 +63,8 @@ wanted=(
 options=()
 for name in "${wanted[@]}"; do options+=(-e "$name"); done
 # A thread's stack holds that register state.
-./scripts/config "${options[@]}" --set-val KERNEL_STACK_ORDER 3 -e DEBUG_INFO_NONE -d MODULES
+./scripts/config "${options[@]}" --set-val KERNEL_STACK_ORDER 3 -d DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT \
+    -e DEBUG_INFO_NONE -d MODULES
 make -s ARCH=um olddefconfig
 for name in "${wanted[@]}"; do
     grep -q "^CONFIG_$name=y" .config || echo "warning: CONFIG_$name is not set in this kernel" >&2
