@@ -11,6 +11,7 @@ mod emulation;
 mod experiments;
 mod instructions;
 mod interop;
+mod linux;
 mod mutants;
 mod new_scheduler;
 mod packetdrill;
@@ -90,6 +91,9 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         }
         Chore::Faults { arguments } => {
             steps.step("faults", |_| faults(&arguments));
+        }
+        Chore::Linux(arguments) => {
+            steps.step("linux", |_| results::build().and_then(|()| linux::compare(&arguments)));
         }
         Chore::Packetdrill { checkout, part } => {
             steps.step("packetdrill", |counts| packetdrill::check(&checkout, part.as_deref(), counts));
