@@ -70,6 +70,8 @@ def hosts(scenario):
         "net.ipv4.tcp_no_metrics_save=1",
         "net.ipv4.tcp_syncookies=0",
     ]
+    if "scheduler" in scenario:
+        settings.append(f"net.mptcp.scheduler={scenario['scheduler']}")
     lines = []
     for host in ("client", "server"):
         lines += [

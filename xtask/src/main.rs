@@ -12,6 +12,7 @@ mod experiments;
 mod instructions;
 mod interop;
 mod lesson;
+mod linux;
 mod mutants;
 mod new_scheduler;
 mod packetdrill;
@@ -91,6 +92,9 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         }
         Chore::Faults { arguments } => {
             steps.step("faults", |_| faults(&arguments));
+        }
+        Chore::Linux(arguments) => {
+            steps.step("linux", |_| results::build().and_then(|()| linux::compare(&arguments)));
         }
         Chore::Packetdrill { checkout, part } => {
             steps.step("packetdrill", |counts| packetdrill::check(&checkout, part.as_deref(), counts));

@@ -45,6 +45,24 @@ pub(crate) const PACKETDRILL: [Tool; 6] = [
     tool("libssl-dev", &[]),
     tool("zlib1g-dev", &[]),
 ];
+/// The kernel's source, what builds it, and what its guest runs.
+pub(crate) const LINUX: [Tool; 15] = [
+    tool("linux-source-6.12", &[]),
+    tool("gcc", &["gcc"]),
+    tool("make", &["make"]),
+    tool("flex", &["flex"]),
+    tool("bison", &["bison"]),
+    tool("bc", &["bc"]),
+    tool("patch", &["patch"]),
+    tool("xz-utils", &["xz"]),
+    tool("libelf-dev", &[]),
+    tool("libssl-dev", &[]),
+    tool("python3", &["python3"]),
+    tool("iproute2", &["ip"]),
+    tool("iputils-ping", &["ping"]),
+    tool("tcpdump", &["tcpdump"]),
+    ETHTOOL,
+];
 /// Checks scripts of the shell.
 pub(crate) const SHELLCHECK: Tool = tool("shellcheck", &["shellcheck"]);
 /// Makes a Debian system in a folder.

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Takes the schedulers out of the patches and runs any_input.c on them, with the compiler's sanitizers.
+
+    run.py [ROUNDS [SEED]]
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+CHECKS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-Wall", "-Wextra", "-Wno-sign-compare", "-Wno-unused-parameter"]
+
+
+def new_files(patch):
+    """The files that a patch adds, by name."""
+    files, name = {}, None
+    for line in patch.read_text().splitlines():
+        if line.startswith(("diff --git", "-- ")):
+            name = None
+        elif line == "--- /dev/null":
+            name = ""
+        elif name == "" and line.startswith("+++ b/"):
+            name = pathlib.PurePath(line[6:]).name
+            files[name] = []
+        elif name and line.startswith("+"):
+            files[name].append(line[1:])
+    return {name: "\n".join(lines) + "\n" for name, lines in files.items()}
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "net").mkdir()
+        (folder / "net" / "tcp.h").write_text("")
+        (folder / "protocol.h").write_text((HERE / "protocol.h").read_text())
+        for patch in sorted((HERE.parent / "patches").glob("*.patch")):
+            for name, text in new_files(patch).items():
+                (folder / name).write_text(text)
+        sources = sorted(str(file) for file in folder.glob("sched_*.c"))
+        program = folder / "any_input"
+        command = ["gcc", "-O1", "-g", *CHECKS, f"-I{folder}", "-o", program, HERE / "any_input.c", *sources]
+        subprocess.run(command, check=True)
+        sys.exit(subprocess.run([program, *sys.argv[1:]]).returncode)
+
+
+if __name__ == "__main__":
+    main()
