@@ -170,14 +170,22 @@ pub enum HostModel {
     /// Habits of an mptcp.org kernel.
     #[serde(rename = "mptcp-0.9x")]
     MptcpOrg,
+    /// The same, with the deferral of versions 0.86 to 0.88.
+    #[serde(rename = "mptcp-0.88")]
+    Mptcp088,
 }
 
 words!(/// Whose habits a host has.
-HostParser: HostModel { "rfc" => HostModel::Rfc, "linux" => HostModel::Linux, "mptcp-0.9x" => HostModel::MptcpOrg });
+HostParser: HostModel {
+    "rfc" => HostModel::Rfc,
+    "linux" => HostModel::Linux,
+    "mptcp-0.9x" => HostModel::MptcpOrg,
+    "mptcp-0.88" => HostModel::Mptcp088,
+});
 
 impl HostModel {
     /// All host models, the simplest first.
-    pub const ALL: [HostModel; 3] = [HostModel::Rfc, HostModel::Linux, HostModel::MptcpOrg];
+    pub const ALL: [HostModel; 4] = [HostModel::Rfc, HostModel::Linux, HostModel::MptcpOrg, HostModel::Mptcp088];
 
     /// Words for one host of this model.
     pub fn in_words(self) -> &'static str {
@@ -185,6 +193,7 @@ impl HostModel {
             HostModel::Rfc => "an RFC host",
             HostModel::Linux => "a Linux host",
             HostModel::MptcpOrg => "an mptcp.org host",
+            HostModel::Mptcp088 => "a host with mptcp.org's version 0.88",
         }
     }
 }
@@ -195,6 +204,7 @@ impl From<HostModel> for Host {
             HostModel::Rfc => Host::Rfc,
             HostModel::Linux => Host::Linux,
             HostModel::MptcpOrg => Host::MptcpOrg,
+            HostModel::Mptcp088 => Host::Mptcp088,
         }
     }
 }
