@@ -201,6 +201,8 @@ host_models! {
     Linux = "linux", "a Linux host";
     /// Habits of an mptcp.org kernel.
     MptcpOrg = "mptcp-0.9x", "an mptcp.org host";
+    /// The same, with the deferral of versions 0.86 to 0.88.
+    Mptcp088 = "mptcp-0.88", "a host with mptcp.org's version 0.88";
 }
 
 /// The sending side.

@@ -190,7 +190,7 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     Size, engine.send_buffer as "send_buffer", "Size of the send buffer";
     ReceiveBufferParser, engine.receive_buffer as "receive_buffer", "Size of the receive buffer, which is the largest window that is offered; auto grows it as Linux does";
     HostParser, host as "host",
-        "What the hosts do where the RFCs leave a choice: what a Linux kernel does (linux), what the kernel of mptcp.org did, with which papers measured (mptcp-0.9x), or the simplest thing (rfc)";
+        "What the hosts do where the RFCs leave a choice: what a Linux kernel does (linux), what the kernel of mptcp.org did, with which papers measured (mptcp-0.9x; mptcp-0.88 has also its deferral of segments), or the simplest thing (rfc)";
     Bool, engine.tcp.send_buffer_tuning as "send_buffer_tuning", "Whether the send buffer grows with the subflows' windows, up to send_buffer, as in Linux";
     Bool, engine.nagle as "nagle", "Nagle's rule: a short last segment waits while earlier data is unacknowledged";
     Bool, engine.pr as "pr", "Opportunistic retransmission and penalisation";

@@ -127,10 +127,7 @@ impl Shared {
             }
             let decision = match before {
                 Some(id) => self.picked_before(id).map_or_else(Decision::nothing_to_send, Decision::Assign),
-                None => {
-                    self.counters.decisions += 1;
-                    scheduler.decide(&self.view(now, views, subflows))
-                }
+                None => self.decide(now, views, scheduler.as_mut(), subflows),
             };
             let saw = self.news.wants(Kinds::DECISIONS).then(|| Saw::of(&self.view(now, views, subflows)));
             let carried = self.carry(now, &decision, before.is_some(), views, scheduler.as_mut(), subflows);

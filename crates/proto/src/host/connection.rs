@@ -26,6 +26,32 @@ impl Written {
     }
 }
 
+/// The subflow that the scheduler picked for the first data that no subflow carries.
+#[derive(Clone, Debug)]
+#[allow(dead_code, reason = "only one host looks at it")]
+pub(crate) struct Picked {
+    /// Data bytes of a full segment.
+    pub(crate) mss: u64,
+    /// Segments for which the congestion window has room.
+    pub(crate) space: u32,
+    /// Congestion window, segments.
+    pub(crate) cwnd: u32,
+    /// Bytes on the subflow that are not acknowledged.
+    pub(crate) in_flight: u64,
+    /// The peer's window, bytes.
+    pub(crate) window: u64,
+    /// The peer's largest window so far, bytes.
+    pub(crate) largest_window: u64,
+    /// Whether the subflow recovers from no loss and suspects none.
+    pub(crate) open: bool,
+    /// First byte that no subflow carries.
+    pub(crate) start: DataSeq,
+    /// End of the written data.
+    pub(crate) written_end: DataSeq,
+    /// Whether the application has ended the stream.
+    pub(crate) ended: bool,
+}
+
 rules!(
     ConnectionHost,
     Connection = connection(tunes as bool),
@@ -146,6 +172,18 @@ rules!(
         /// `start` if that is later.
         fn burst_end(&self, start: DataSeq) -> DataSeq {
             start + 1
+        }
+
+        /// Whether data may wait although the picked subflow has room for a segment. If not, `leaving` is not called.
+        #[inline]
+        fn defers(&self) -> bool {
+            false
+        }
+
+        /// End of the data that leaves at once on the picked subflow; `None` if the data waits for more room there, so
+        /// that the scheduler is asked for another subflow.
+        fn leaving(&mut self, now: Instant, picked: &Picked) -> Option<DataSeq> {
+            Some(picked.written_end)
         }
 
         /// The obstacle on which the setting `pr` acts. `window_is_full`: the next segment does not fit the receive

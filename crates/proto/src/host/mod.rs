@@ -31,6 +31,10 @@ macro_rules! hosts {
                 /// The out-of-tree kernel of mptcp.org, which most papers used for their measurements.
                 #[cfg(feature = "host-mptcp-org")]
                 MptcpOrg = $crate::host::mptcp_org::MptcpOrg;
+                /// Its versions 0.86 to 0.88 with segmentation offload. Data waits for a larger part of its subflow's
+                /// window, and meanwhile another subflow may get it.
+                #[cfg(feature = "host-mptcp-org")]
+                Mptcp088 = $crate::host::mptcp_org::Mptcp088;
             ],
             $($arguments)*
         }
@@ -51,7 +55,7 @@ mod unblocking;
 mod window;
 
 pub(crate) use acks::{AckHost, Surroundings};
-pub(crate) use connection::{ConnectionHost, Written};
+pub(crate) use connection::{ConnectionHost, Picked, Written};
 pub(crate) use rtt::RttHost;
 pub(crate) use subflow::{Sending, SubflowHost};
 pub(crate) use unblocking::{Carrier, Penalty, Remedy};

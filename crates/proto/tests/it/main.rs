@@ -13,6 +13,8 @@ mod chunks;
 mod close;
 mod congestion;
 mod data_acks;
+#[cfg(feature = "host-mptcp-org")]
+mod deferral;
 mod delayed_ack;
 mod dss;
 mod ecn;

@@ -11,16 +11,19 @@
 //! the receive buffer's memory (`net.ipv4.tcp_adv_win_scale` = 1). Sizes of both buffers are given here as windows: the
 //! kernel's `tcp_rmem` and `tcp_wmem` are twice as large.
 
+mod deferral;
 mod penalisation;
 mod subflow;
 
-use super::connection::ConnectionRules;
+use super::connection::{ConnectionRules, Picked};
 use super::linux::acks::LinuxAcks;
 use super::linux::time::MeanDeviation;
 use super::linux::window;
 use super::unblocking::Obstacle;
 use super::window::WindowRules;
 use super::{Carrier, HostRules, Penalty, Remedy, Room, WindowSetting, Written};
+use crate::seq::DataSeq;
+use deferral::Deferral;
 use pathweave_units::{Duration, Instant};
 use subflow::MptcpOrgSubflow;
 
@@ -44,10 +47,37 @@ impl HostRules for MptcpOrg {
         MeanDeviation::default()
     }
     fn connection(tunes: bool) -> MptcpOrgConnection {
-        MptcpOrgConnection { tunes }
+        MptcpOrgConnection { tunes, deferral: None }
     }
     fn window(_setting: &WindowSetting) -> MptcpOrgWindow {
         MptcpOrgWindow
+    }
+}
+
+/// Versions 0.86 to 0.88 of the same kernel, with segmentation offload. They differ only in [`deferral`].
+pub(crate) struct Mptcp088;
+
+impl HostRules for Mptcp088 {
+    type Subflow = MptcpOrgSubflow;
+    type Acks = LinuxAcks;
+    type Rtt = MeanDeviation;
+    type Connection = MptcpOrgConnection;
+    type Window = MptcpOrgWindow;
+
+    fn subflow(tunes: bool, cwnd: u32, mss: u32) -> MptcpOrgSubflow {
+        MptcpOrg::subflow(tunes, cwnd, mss)
+    }
+    fn acks(longest_delay: Duration) -> LinuxAcks {
+        MptcpOrg::acks(longest_delay)
+    }
+    fn rtt() -> MeanDeviation {
+        MptcpOrg::rtt()
+    }
+    fn connection(tunes: bool) -> MptcpOrgConnection {
+        MptcpOrgConnection { deferral: Some(Deferral::default()), ..MptcpOrg::connection(tunes) }
+    }
+    fn window(setting: &WindowSetting) -> MptcpOrgWindow {
+        MptcpOrg::window(setting)
     }
 }
 
@@ -55,6 +85,8 @@ impl HostRules for MptcpOrg {
 #[derive(Debug)]
 pub(crate) struct MptcpOrgConnection {
     tunes: bool,
+    /// State of the rule that lets data wait, if the version has this rule.
+    deferral: Option<Deferral>,
 }
 
 impl ConnectionRules for MptcpOrgConnection {
@@ -103,6 +135,15 @@ impl ConnectionRules for MptcpOrgConnection {
         }
         let (memory, limit) = (taken(written.bytes(), written.mptcp), limit());
         (3 * memory > 2 * limit).then_some(Obstacle::SendBuffer { full: memory >= limit })
+    }
+
+    #[inline]
+    fn defers(&self) -> bool {
+        self.deferral.is_some()
+    }
+
+    fn leaving(&mut self, now: Instant, picked: &Picked) -> Option<DataSeq> {
+        self.deferral.as_mut()?.leaving(now, picked)
     }
 
     fn helper_may_hold(&self) -> bool {

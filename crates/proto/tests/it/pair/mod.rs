@@ -11,7 +11,7 @@ pub(crate) use packet::{Fate, Packet};
 pub(crate) use programs::{App, Programs, byte_at};
 #[cfg(feature = "host-linux")]
 pub(crate) use settings::on_linux;
-pub(crate) use settings::{config, on_each_host, tcp_config, with_recovery, with_scheduler};
+pub(crate) use settings::{config, defers, on_each_host, tcp_config, with_recovery, with_scheduler};
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use pathweave_driver::{Driver, PacketIo};

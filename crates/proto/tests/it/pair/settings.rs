@@ -45,8 +45,19 @@ pub(crate) fn on_each_host(config: ConnectionConfig) -> Vec<ConnectionConfig> {
         #[cfg(feature = "host-linux")]
         on_linux(config.clone()),
         #[cfg(feature = "host-mptcp-org")]
-        ConnectionConfig { host: Host::MptcpOrg, tcp: TcpConfig { timer_tick: ms(1), ..config.tcp }, ..config },
+        ConnectionConfig { host: Host::MptcpOrg, tcp: TcpConfig { timer_tick: ms(1), ..config.tcp }, ..config.clone() },
+        #[cfg(feature = "host-mptcp-org")]
+        ConnectionConfig { host: Host::Mptcp088, tcp: TcpConfig { timer_tick: ms(1), ..config.tcp }, ..config },
     ]
+}
+
+/// Whether data waits on this host for a larger part of its subflow's window, and then leaves in bursts.
+pub(crate) fn defers(config: &ConnectionConfig) -> bool {
+    match config.host {
+        #[cfg(feature = "host-mptcp-org")]
+        Host::Mptcp088 => true,
+        _ => false,
+    }
 }
 
 /// These settings on a Linux host as it comes: with a clock of 1000 ticks a second, and a send buffer that follows the windows.
