@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Takes the schedulers out of the patches and runs any_input.c on them, with the compiler's sanitizers.
+"""Takes the schedulers out of the patches and runs any_input.c and transfer.c on them, with the compiler's sanitizers.
 
     run.py [ROUNDS [SEED]]
 """
@@ -11,7 +11,11 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-CHECKS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-Wall", "-Wextra", "-Wno-sign-compare", "-Wno-unused-parameter"]
+# Window in KB, then rate in Mbit/s, delay in ms and queue in packets of each path, and the congestion controller.
+POINTS = HERE.parents[1] / "arena" / "small-window-evaluation.csv"
+CHECKS = [
+    "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-Wall", "-Wextra", "-Wno-sign-compare", "-Wno-unused-parameter",
+]
 
 
 def new_files(patch):
@@ -39,11 +43,16 @@ def main():
         for patch in sorted((HERE.parent / "patches").glob("*.patch")):
             for name, text in new_files(patch).items():
                 (folder / name).write_text(text)
-        sources = sorted(str(file) for file in folder.glob("sched_*.c"))
-        program = folder / "any_input"
-        command = ["gcc", "-O1", "-g", *CHECKS, f"-I{folder}", "-o", program, HERE / "any_input.c", *sources]
-        subprocess.run(command, check=True)
-        sys.exit(subprocess.run([program, *sys.argv[1:]]).returncode)
+        sources = [str(file) for file in sorted(folder.glob("sched_*.c"))]
+        points = [line.split(",")[:7] for line in POINTS.read_text().splitlines()[1:]]
+        runs = {"any_input": [sys.argv[1:]], "transfer": points}
+        for name, arguments in runs.items():
+            program = folder / name
+            command = ["gcc", "-O1", "-g", *CHECKS, f"-I{folder}", "-o", program, HERE / f"{name}.c", *sources]
+            subprocess.run(command, check=True)
+            for words in arguments:
+                print(name, *words, flush=True)
+                subprocess.run([program, *words], check=True)
 
 
 if __name__ == "__main__":

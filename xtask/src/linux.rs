@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 
 type Goodputs = BTreeMap<String, f64>;
 
-/// Tests the schedulers outside of a kernel, builds the kernel, makes the runs that are missing, and prints the table. The command must have been built.
+/// Builds the kernel, makes the runs that are missing, and prints the table. The command must have been built.
 ///
 /// # Errors
 /// If a scheduler is unknown, if the kernel does not build, or if a run fails.
@@ -46,7 +46,6 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), String> {
     let folder = arguments.work.clone().unwrap_or_else(|| target().join("linux"));
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let folder = folder.canonicalize().map_err(|e| format!("{}: {e}", folder.display()))?;
-    run(&mut program("python3", "linux/tests/run.py"))?;
     let kernel = kernel::build(&folder)?;
     let measured = measure(&kernel, &points, &schedulers, arguments.seeds)?;
     let (goodputs, first_runs) = read(&measured, &points, &schedulers, arguments.seeds)?;

@@ -18,12 +18,14 @@ pub(super) struct Kernel {
     pub(super) version: String,
 }
 
-/// Builds the kernel in `folder`, or takes the one that is there if the patches are the same.
+/// Tests the schedulers outside of a kernel. Then builds the kernel in `folder`, or takes the one that is there if the
+/// patches are the same.
 ///
 /// # Errors
-/// If a tool cannot be installed, if a patch does not apply, or if the kernel does not build.
+/// If a tool cannot be installed, if a test fails, if a patch does not apply, or if the kernel does not build.
 pub(super) fn build(folder: &Path) -> Result<Kernel, String> {
     setup::install(&setup::LINUX)?;
+    run(&mut program("python3", "linux/tests/run.py"))?;
     let patches = patches()?;
     let version = version(&patches)?;
     let kernel = Kernel { folder: folder.to_owned(), version };
