@@ -179,6 +179,9 @@ pub(crate) enum Chore {
         /// Try the release that was made in a bare Debian, which is installed into target/ first (root)
         #[arg(long)]
         check: bool,
+        /// Build the command twice, the second time with profile-guided optimisation (component `llvm-tools`)
+        #[arg(long, conflicts_with = "check")]
+        trained: bool,
     },
     /// Build the site into target/site/: the documents as a book, the playground, the crates' reference; check its links
     Site {

@@ -217,8 +217,8 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         Chore::Experiments => {
             steps.step("experiments", |_| results::build().and_then(|()| experiments::smoke()));
         }
-        Chore::Release { check: true } => release::check::check(steps),
-        Chore::Release { check: false } => release::make(steps),
+        Chore::Release { check: true, .. } => release::check::check(steps),
+        Chore::Release { check: false, trained } => release::make(steps, trained),
         Chore::Site { quick } => {
             let built = steps.step("site", |_| site::build());
             if built && !quick {

@@ -9,7 +9,7 @@ use crate::run::{capture, cargo, median, program, root, run, target};
 use crate::setup;
 
 /// Rounds, and simulated seconds of each run.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 const SECONDS: &str = "100";
 /// Number of repetitions of our run in a round, because its clock ticks in hundredths.
 const REPEATED: &str = "3";

@@ -1,8 +1,8 @@
 //! Bulk transfers in the whole simulator: engine and network, and also a scenario, metrics and a digest of every packet.
 //!
-//! `simulator WORK [SECONDS] [TIMES]` runs a work TIMES times. It prints the number of data segments that arrived and
-//! the processor time. Without arguments it prints the names of the works. `tcp` and `mptcp` are the same works as in
-//! the example `flow` of `pathweave-benches`.
+//! `simulator WORK [SECONDS] [TIMES]` runs a work TIMES times, with the seeds from 1 on. It prints the number of data
+//! segments that arrived and the processor time. Without arguments it prints the names of the works. `tcp` and `mptcp`
+//! are the same works as in the example `flow` of `pathweave-benches`.
 //!
 //! A number in the place of a WORK is a number of connections of plain TCP over one link, which has 10 Mbit/s and 10
 //! packets of queue for each of them.
@@ -80,8 +80,8 @@ fn main() {
     let scenario = document.scenario(&registry, &Variant::AsWritten).unwrap_or_else(|e| panic!("{e}"));
     let before = cpu_seconds();
     let mut segments = 0;
-    for _ in 0..times {
-        let mut simulation = Simulation::new(&scenario, 1, &registry, &NoFiles).unwrap_or_else(|e| panic!("{e}"));
+    for seed in 1..=times.into() {
+        let mut simulation = Simulation::new(&scenario, seed, &registry, &NoFiles).unwrap_or_else(|e| panic!("{e}"));
         simulation.run_until(Instant::FAR_FUTURE);
         segments += simulation.data_segments_received();
     }

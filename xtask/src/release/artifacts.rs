@@ -2,7 +2,7 @@
 
 use super::manifests::published;
 use super::tools::{environment, first_in_path, with_subcommands};
-use super::{MACHINE, VERSION, folder, wrong};
+use super::{MACHINE, VERSION, folder, training, wrong};
 use crate::run::{capture, cargo, program, root, run, target};
 use std::fs;
 use std::path::PathBuf;
@@ -42,13 +42,17 @@ fn time() -> Result<String, String> {
     Ok(String::from_utf8_lossy(&time).trim().to_owned())
 }
 
-/// Builds the command, and packs it with its manual pages and completions.
+/// Builds the command, and packs it with its manual pages and completions. `trained`: with profile-guided optimisation.
 ///
 /// # Errors
 /// If it does not build, or does not run in a folder without any library.
-pub(super) fn command() -> Result<(), String> {
+pub(super) fn command(trained: bool) -> Result<(), String> {
     let build = format!("build --profile fast --target {TARGET} --package pathweave --features {FEATURES}");
-    run(cargo(&build).env("CARGO_PROFILE_FAST_STRIP", "symbols"))?;
+    let mut cargo = cargo(&build);
+    if trained {
+        cargo.env("RUSTFLAGS", training::flags(&build, &built())?);
+    }
+    run(cargo.env("CARGO_PROFILE_FAST_STRIP", "symbols"))?;
     let name = format!("pathweave_{VERSION}_{MACHINE}");
     // cargo-deb takes the files from here too.
     let stage = built().join("package");

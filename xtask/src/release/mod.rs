@@ -7,6 +7,7 @@ mod bare;
 pub(crate) mod check;
 pub(crate) mod manifests;
 mod tools;
+mod training;
 
 use crate::run::{program, root, run, target};
 use crate::steps::Steps;
@@ -27,8 +28,9 @@ fn folder() -> PathBuf {
 /// Files that the release has as they are in the repository, but for `@VERSION@`.
 const TEXTS: [&str; 4] = ["packaging/Containerfile", "packaging/install.sh", "CHANGELOG.md", "CITATION.cff"];
 
-/// Makes the folder of the release. An artifact that fails does not keep the others from being made.
-pub(crate) fn make(steps: &mut Steps) {
+/// Makes the folder of the release. An artifact that fails does not keep the others from being made. `trained`: the
+/// command has profile-guided optimisation.
+pub(crate) fn make(steps: &mut Steps, trained: bool) {
     let ready = steps.step("manifests", |_| manifests::check())
         && steps.step("what a release is made with", |_| tools::install())
         && steps.step("folder", |_| empty_folder());
@@ -37,7 +39,7 @@ pub(crate) fn make(steps: &mut Steps) {
     }
     steps.step("workflows, script and citation", |_| tools::lint());
     steps.step("crates", |_| artifacts::crates());
-    if steps.step("command", |_| artifacts::command()) {
+    if steps.step("command", |_| artifacts::command(trained)) {
         steps.step("Debian package", |_| artifacts::debian());
     }
     for machine in artifacts::WHEELS {

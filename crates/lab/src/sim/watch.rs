@@ -172,9 +172,8 @@ impl Watch {
                 Progress::Paced => self.time.pacing_s += seconds,
                 Progress::SchedulerWaits => {
                     self.time.scheduler_waits_s += seconds;
-                    let usable = || sender.subflows().filter(|s| s.usable);
-                    let windows: u32 = usable().map(|s| s.window.cwnd).sum();
-                    if usable().map(|s| s.window.in_flight).sum::<u32>() < windows / 4 {
+                    let windows: u32 = sender.sending_subflows().map(|s| s.window.cwnd).sum();
+                    if sender.sending_subflows().map(|s| s.window.in_flight).sum::<u32>() < windows / 4 {
                         self.idle_waits += seconds;
                     }
                 }
@@ -190,19 +189,19 @@ impl Watch {
             if let Some(path) = receiving.and_then(|r| path_of_holder(DataSeq(r.in_order_bytes))) {
                 self.time.blocked_by_path_s[path] += seconds;
             }
-            for subflow in sender.subflows().filter(|s| s.usable) {
-                let Some(path) = app.path_of(subflow.local, subflow.remote).filter(|p| *p < self.paths) else {
+            for subflow in sender.sending_subflows() {
+                let Some(path) = app.path_of_subflow(sender, subflow.id).filter(|p| *p < self.paths) else {
                     continue;
                 };
                 self.in_flight += u64::from(subflow.window.in_flight);
-                if let Some(srtt) = subflow.rtt.smoothed {
+                if let Some(srtt) = subflow.smoothed_rtt {
                     let (looks, sum) = &mut self.rtt[path];
                     *looks += 1;
                     *sum += srtt.as_secs_f64() * 1e3;
                 }
                 match subflow.window.phase {
                     // A subflow that has sent no data is not counted as in slow start.
-                    Phase::SlowStart if subflow.counters.data_bytes_sent == 0 => {}
+                    Phase::SlowStart if subflow.sent_bytes == 0 => {}
                     Phase::SlowStart => self.time.slow_start_by_path_s[path] += seconds,
                     Phase::Recovery | Phase::Loss => self.time.recovery_by_path_s[path] += seconds,
                     Phase::Avoidance => {}

@@ -26,8 +26,11 @@ impl Connection {
     /// Whether subflow `id` may carry an announcement. A subflow that ends or does not answer carries none while another
     /// can, because it may be the one whose address is gone.
     pub(super) fn may_announce(&self, id: SubflowId) -> bool {
+        if !self.shared.addresses.has_announcement() {
+            return false;
+        }
         let mut alive = self.subflows.iter().filter(|s| s.is_alive()).peekable();
-        self.shared.addresses.has_announcement() && (alive.peek().is_none() || alive.any(|s| s.id == id))
+        alive.peek().is_none() || alive.any(|s| s.id == id)
     }
 
     /// Adds an address of this host. A server announces it; a client joins from it at once.

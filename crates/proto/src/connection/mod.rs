@@ -56,13 +56,13 @@ pub use observation::{Carried, Decided, Given, Happening, Kinds, Observation, Sa
 pub use output::Transmit;
 pub use settings::SettingError;
 pub use snapshot::Progress;
-pub use snapshot::{ConnectionSnapshot, ReceivingState, SendingState, SendingTime};
+pub use snapshot::{ConnectionSnapshot, ReceivingState, SendingState, SendingTime, SubflowSending};
 
 use crate::config::ConnectionConfig;
 use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
 use crate::scheduler::{BlockedBy, Event};
-use crate::tcp::{TimeWait, WaitingMemory};
+use crate::tcp::TimeWait;
 use core::net::SocketAddr;
 use lifecycle::{DataFin, LifePhase};
 use pathweave_units::{Duration, Instant};
@@ -221,8 +221,11 @@ impl Connection {
     #[inline]
     pub(crate) fn count_waiting(&mut self) -> u64 {
         let packet_memory = self.shared.config.tcp.packet_memory;
-        let of_subflows = self.subflows.iter().flat_map(|s| [s.tcp.waiting_memory(), s.mappings.memory(packet_memory)]);
-        let waiting: WaitingMemory = of_subflows.chain([self.shared.receiver.memory()]).sum();
+        let mut waiting = self.shared.receiver.memory();
+        for subflow in self.subflows.iter() {
+            waiting += subflow.tcp.waiting_memory();
+            waiting += subflow.mappings.memory(packet_memory);
+        }
         self.shared.receiver.limit_memory(waiting);
         waiting.total()
     }

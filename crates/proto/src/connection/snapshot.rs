@@ -3,6 +3,7 @@
 use super::{Connection, ConnectionCounters, ConnectionError, HeldBy, Role, ScheduleError, SubflowSnapshot};
 use crate::paths::subflow::Subflow;
 use crate::seq::{DataSeq, SubflowId};
+use crate::subflow_state::WindowState;
 use core::net::SocketAddr;
 use pathweave_units::{Duration, Instant};
 
@@ -89,6 +90,20 @@ impl ReceivingState {
     }
 }
 
+/// What a subflow sends at one time: the part of a [`SubflowSnapshot`] for callers that ask often.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SubflowSending {
+    /// Name of the subflow.
+    pub id: SubflowId,
+    /// Smoothed round-trip time.
+    pub smoothed_rtt: Option<Duration>,
+    /// The congestion window and the segments in it.
+    pub window: WindowState,
+    /// Data bytes sent, including retransmissions.
+    pub sent_bytes: u64,
+}
+
 impl Connection {
     /// The connection's state now.
     pub fn snapshot(&self) -> ConnectionSnapshot {
@@ -152,6 +167,17 @@ impl Connection {
     #[inline]
     pub fn first_bytes(&self) -> impl Iterator<Item = (SubflowId, u64)> + '_ {
         self.subflows.iter().map(|s| (s.id, s.first_bytes))
+    }
+
+    /// What each subflow sends to which data may be assigned.
+    #[inline]
+    pub fn sending_subflows(&self) -> impl Iterator<Item = SubflowSending> + '_ {
+        self.subflows.usable().map(|s| SubflowSending {
+            id: s.id,
+            smoothed_rtt: s.tcp.rtt().srtt(),
+            window: s.window_state(),
+            sent_bytes: s.tcp.counters.data_bytes_sent,
+        })
     }
 
     /// The state of all subflows. A dead subflow is included until its name is used again.

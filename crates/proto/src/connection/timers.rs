@@ -33,16 +33,17 @@ impl Connection {
         if let DataFin::Sent { again, .. } = self.shared.life.data_fin {
             consider(Some(again));
         }
-        if self.shared.life.progress_at + self.shared.config.close_timeout < next {
-            next = next.min(self.death_deadline().unwrap_or(Instant::FAR_FUTURE));
+        let close_timeout = self.shared.config.close_timeout;
+        if self.shared.life.progress_at + close_timeout < next && self.waits_for_an_answer() {
+            next = next.min(self.shared.life.end_of_wait(close_timeout));
         }
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// When the connection is given up because no answer has come.
+    /// Whether the connection is given up if no answer comes.
     #[inline]
-    fn death_deadline(&self) -> Option<Instant> {
-        let waiting = self.shared.life.is_connected()
+    fn waits_for_an_answer(&self) -> bool {
+        self.shared.life.is_connected()
             && self.shared.life.error().is_none()
             && (self.shared.sender.map.is_waiting()
                 || matches!(self.shared.life.data_fin, DataFin::Sent { .. })
@@ -52,8 +53,7 @@ impl Connection {
                 || self.is_orphaned()
                 || (self.shared.life.left_at.is_some()
                     && self.shared.life.phase == super::lifecycle::LifePhase::Connected)
-                || self.is_closing());
-        waiting.then(|| self.shared.life.end_of_wait(self.shared.config.close_timeout))
+                || self.is_closing())
     }
 
     /// Whether no subflow carries any of the waiting data and no subflow answers. The wait is then for a path, not for
@@ -125,7 +125,7 @@ impl Connection {
         {
             self.shared.send_data_fin(now, &mut self.subflows);
         }
-        if self.death_deadline().is_some_and(|t| t <= now) {
+        if self.shared.life.end_of_wait(self.shared.config.close_timeout) <= now && self.waits_for_an_answer() {
             self.give_up(now);
         }
         self.shared.news.record_health(now, &mut self.subflows);

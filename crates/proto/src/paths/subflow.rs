@@ -211,7 +211,7 @@ impl Subflow {
         PathTerms { priority, cost, quota_left: quota.map(|q| q.saturating_sub(sent)) }
     }
 
-    fn window_state(&self) -> WindowState {
+    pub(crate) fn window_state(&self) -> WindowState {
         let tcp = &self.tcp;
         let window = tcp.window();
         WindowState {

@@ -7,7 +7,7 @@
 //! full segments never reach the limit.
 
 use bytes::Bytes;
-use core::iter::Sum;
+use core::ops::AddAssign;
 use pathweave_wire::Payload;
 
 /// Pieces of fewer bytes are copied.
@@ -32,12 +32,10 @@ impl WaitingMemory {
     }
 }
 
-impl Sum for WaitingMemory {
-    fn sum<I: Iterator<Item = WaitingMemory>>(all: I) -> WaitingMemory {
-        all.fold(WaitingMemory::default(), |a, b| WaitingMemory {
-            records: a.records + b.records,
-            blocks: a.blocks + b.blocks,
-        })
+impl AddAssign for WaitingMemory {
+    fn add_assign(&mut self, more: WaitingMemory) {
+        self.records += more.records;
+        self.blocks += more.blocks;
     }
 }
 

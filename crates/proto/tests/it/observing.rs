@@ -179,3 +179,23 @@ fn a_data_ack_on_another_subflow_is_told_once() {
     assert_eq!(told(&mut pair), [(0, 1000)]);
     assert_eq!(told(&mut pair), []);
 }
+
+#[test]
+fn a_connection_that_got_data_is_named_as_changed_if_changes_are_noted() {
+    let mut pair = Pair::new(&[10], config());
+    pair.connect();
+    let server = pair.driver.applications.apps[1].handle.expect("it is connected");
+    let changed = |pair: &mut Pair| {
+        let endpoint = &mut pair.driver.endpoints[1];
+        std::iter::from_fn(|| endpoint.poll_changed()).collect::<Vec<_>>()
+    };
+    pair.write(Client, 10_000);
+    pair.run_until_received(Server, 10_000, secs(5));
+    assert_eq!(changed(&mut pair), [], "changes are not noted");
+    pair.driver.endpoints[1].note_changes();
+    pair.write(Client, 10_000);
+    pair.run_until_received(Server, 20_000, secs(5));
+    let named = changed(&mut pair);
+    assert!(!named.is_empty() && named.iter().all(|handle| *handle == server), "{named:?}");
+    assert_eq!(changed(&mut pair), [], "each change is told once");
+}
