@@ -69,12 +69,6 @@ pub(crate) enum Chore {
     },
     /// Change the engine's checks one by one; a test must notice each change. Continues an earlier run; 90 minutes at most
     Mutants,
-    /// Measure what each rule of the scheduler weave is worth: the table of docs/notes/weave-evaluation.md. Continues an earlier run
-    Ablations {
-        /// A tenth of the points
-        #[arg(long)]
-        quick: bool,
-    },
     /// Run all schedulers on paths that go dark
     Gates {
         /// Seeds of each gate; without it 200, and docs/failing-paths.txt is written

@@ -1,6 +1,5 @@
 //! The project's own chores and checks: `cargo xtask test` runs them all.
 
-mod ablations;
 mod api;
 mod arguments;
 mod captures;
@@ -101,9 +100,6 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         }
         Chore::Mutants => {
             steps.step("mutants", |_| mutants::check());
-        }
-        Chore::Ablations { quick } => {
-            steps.step("ablations", |_| ablations::measure(if quick { 60 } else { 6 }));
         }
         Chore::Gates { seeds } => {
             let arguments = seeds.map_or("--write docs/failing-paths.txt".into(), |seeds| format!("--seeds {seeds}"));

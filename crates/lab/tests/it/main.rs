@@ -17,6 +17,7 @@ mod regret;
 mod results;
 mod schedulers;
 mod start_spread;
+mod thin_streams;
 mod through_bytes;
 mod waiting;
 mod workloads;

@@ -6,22 +6,18 @@
 //! A byte takes up room in the receive window until it and all bytes before it have arrived. So `weave` limits the
 //! delay: it chooses the horizon D with which the paths inside it deliver most, and bounds the data in flight on each
 //! path by D. A byte goes to the path where it arrives first; a slower path takes data as far ahead as the faster ones
-//! deliver meanwhile. If the window has room left, but not enough for one more path, that path gets bursts at the
-//! window's end. Late data that holds the stream up is repeated where it arrives sooner. Copies keep the estimates of
-//! unused paths fresh.
+//! deliver meanwhile. Late data that holds the stream up is repeated where it arrives sooner. Copies keep the estimates
+//! of unused paths fresh.
 //!
 //! # Formula
 //!
 //! ```text
 //! o_i = (RTT_i + L/c_i)/2,  b_i = RTT_i − o_i
-//! m   = arg max over m of  min(Σ_{i≤m} r_i, W/(o_m + min b_i))      paths in order of o; the previous m counts 1 + h times
+//! m   = arg max over m of  min(Σ_{i≤m} r_i, W/(o_m + min b_i))      paths in order of o
 //! D   = max(o_m, W/Σ r_i − min b_i)
 //! in flight on i ≤ max(⌊r_i·(D + b_i)⌋, ⌈r_i·RTT_i⌉)               whole segments
-//! a_i = o_i + max(bytes that wait at i's bottleneck/r_i, (in flight − r_i·RTT_i)/r_i, t_i)
-//! B   = (W − Σ r_i·(o_m + o_j + 2·min b_i)/2)/(1 + Σ r_i/2r_j)  bursts on j > m, if the paths up to m, with B in each
-//!       o_j + min b_i + B/r_j, deliver more by h; then D = o_m
-//! N_j = Σ max(r_i·(a_j − a_i), min(c_i·(a_j − a_i), free bytes of i's congestion window))
-//!       over the i with a_i < a_j; j takes the data behind N_j unassigned bytes
+//! a_i = o_i + max(bytes that wait at i's bottleneck/r_i, (in flight − r_i·RTT_i)/r_i)
+//! N_j = Σ r_i·(a_j − a_i)  over the i with a_i < a_j;  j takes the data behind N_j unassigned bytes
 //! ```
 //!
 //! Quantities:
@@ -30,44 +26,25 @@
 //!   segment; W: receive window, bytes.
 //! * c_i: the link's rate, which is the largest that a train of acknowledgements has shown; r_i: the rate at which i
 //!   delivers if it is kept busy; both in bytes/s. If a queue shows that i was busy, r_i is the delivery rate.
-//!   Otherwise it is c_i, after slow start at most a congestion window each RTT_i.
-//! * a_i: time until a byte given to i now arrives; t_i: time until its next acknowledgement is due, if its windows are
-//!   full; s.
-//! * h: the parameter `hysteresis`. m: the number of paths in use.
+//!   Otherwise it is c_i, after slow start at most a congestion window each RTT_i. A rate that was measured within two
+//!   round trips after the stream had nothing more to send says only "at least": it never lowers r_i.
+//! * a_i: time until a byte given to i now arrives, s. m: the number of paths in use.
 //!
-//! Limits on a path:
+//! Further rules:
 //!
-//! * In slow start i is assumed to double its deliveries each RTT_i, up to r_i. It has at most 17/16·r_i·RTT_i + 4·L in
-//!   flight. Until its first loss at most 10·L wait at its bottleneck, and after that max(10·L, w − c_i·RTT_i, w/4),
-//!   with the congestion window w. These limits do not hold while the written data fills a window of more than 6·Σ
-//!   r_i·(o_m + min b_i).
-//! * A path that has cost more than it has brought is not used while there is another path. It costs the others'
-//!   deliveries for as long as nothing new can be sent, although they have room, because a byte of this path is late by
-//!   RTT_i. At most W bytes of what it has brought count, and in debt it pays r_i bytes each second.
-//! * Bursts are used only while no path up to m has lost anything.
-//!
-//! Late data:
-//!
-//! * q_i: the least lateness that acknowledgements on i showed in its last four to eight round trips with traffic; it
-//!   is above zero if all data waits behind the data of others. Data on i counts as lost if it is overdue by RTT_i +
-//!   q_i. Until i has shown a lateness, the largest q of the other paths counts; until any path has, nothing counts as
-//!   lost.
-//! * Data of i that holds the stream up goes again on another path j if it arrives sooner there, after a_j + q_j. If the
-//!   data counts as lost, this is compared with sending it again on i: after a_i, or, if j is behind a queue of others
-//!   (q_j > RTT_j/8), after a_i − t, with the time t for which i has been silent.
-//!
-//! Copies:
-//!
-//! * Copies that only keep estimates fresh are at most 3 % of the written data.
-//! * With `objective=latency`, data of i is also copied to any j with room if the copy arrives before the original. In
-//!   two cases the copy need only arrive before a repetition would, a_j < (time until i's data is due) + RTT_i + o_j:
-//!   if i loses packets, or if neither path has a price or a quota and j is in slow start or delivers at least the
-//!   written rate.
+//! * At most 10·L wait at a bottleneck, unless it has a longer queue already.
+//! * Data of i that holds the stream up goes again, once, on another path j if it arrives sooner there. If it is
+//!   overdue by RTT_i, it counts as lost, and this is compared with sending it again on i.
+//! * A path that was unused for the patience carries a copy of two segments; these copies are at most 3 % of the
+//!   written data.
+//! * With `objective=latency`, data of i is also copied to any j with room if the copy arrives before the original. If
+//!   nothing more is to be sent and neither path has a price or a quota, the copy need only arrive before a repeat
+//!   would: a_j < (time until i's data is due) + RTT_i + o_j.
 //!
 //! # Source
 //!
 //! Ours. The horizon comes from the bound on goodput (`pathweave_lab::bound`), the distance N_j from DPSAF §II, and a_i
-//! from EDPF. `docs/weave.md` has the derivation, the worth of each rule, and the cases in which `weave` loses.
+//! from EDPF. `docs/weave.md` has the derivation, and the cases in which `weave` loses.
 //!
 //! # Deviations
 //!
@@ -78,24 +55,14 @@
 //! * If an acknowledgement covers one segment only, its round trip may include the receiver's timer. Such a round trip
 //!   is not taken as a sign of a queue.
 
-mod bursts;
 mod copies;
-#[cfg(test)]
-mod copies_tests;
-mod debts;
-#[cfg(test)]
-mod debts_tests;
 mod lanes;
 mod path;
 #[cfg(test)]
 mod tests;
-mod without;
 
 use super::forward::beyond;
-use bursts::Burst;
-use copies::Load;
 use core::ops::Range;
-use debts::Blame;
 use lanes::{Lane, Lanes};
 use path::Path;
 use pathweave_proto::parameter::{Kind, Parameter};
@@ -103,8 +70,7 @@ use pathweave_proto::scheduler::{
     Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
 };
 use pathweave_proto::{DataSeq, SubflowId};
-use pathweave_units::{Duration, Instant};
-use without::{Rule, Without};
+use pathweave_units::Duration;
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "weave",
@@ -120,14 +86,6 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             source: "ours",
         },
         Parameter {
-            name: "hysteresis",
-            kind: Kind::Number { min: 0.0, max: 1.0 },
-            unit: "",
-            default: "0.05",
-            description: "fraction by which other paths must be better before they are used instead",
-            source: "ours",
-        },
-        Parameter {
             name: "patience",
             kind: Kind::Time,
             unit: "time",
@@ -135,8 +93,6 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             description: "time for which a path is unused before a copy refreshes its estimates; with objective=cost, also the time for which data may wait for cheaper paths",
             source: "ours",
         },
-        #[cfg(any(test, weave_ablations))]
-        without::PARAMETER,
     ],
     queues: false,
     duplicates: true,
@@ -146,11 +102,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             "cost" => Objective::Cost,
             _ => Objective::Throughput,
         };
-        let mut weave = Weave::new(objective, v.number("hysteresis"), v.time("patience"));
-        if cfg!(any(test, weave_ablations)) {
-            weave.without = Without::named(v.choice(without::PARAMETER.name));
-        }
-        Ok(Box::new(weave))
+        Ok(Box::new(Weave::new(objective, v.time("patience"))))
     },
 };
 
@@ -169,13 +121,9 @@ pub enum Objective {
 #[derive(Debug)]
 pub struct Weave {
     objective: Objective,
-    hysteresis: f64,
     patience: Duration,
-    without: Without,
     /// The estimates of each path, indexed by the subflow's identifier.
     paths: Vec<Path>,
-    /// The number of lanes in use after the last decision.
-    used: usize,
     /// The largest recent receive window, bytes.
     window: f64,
     /// The lanes of the last decision, kept so that their memory is used again.
@@ -184,35 +132,21 @@ pub struct Weave {
     repeated: DataSeq,
     /// Bytes of all copies that refreshed estimates.
     refreshed: u64,
-    /// The last burst at the window's end.
-    burst: Burst,
-    /// The rate at which data is written; measured only with the objective `Latency`.
-    load: Load,
-    /// The time of the last decision, and the path for which others have waited since.
-    decided_at: Instant,
-    blame: Option<Blame>,
     /// The time that the data of the last decision should take to arrive, s.
     takes: f64,
 }
 
 impl Weave {
-    /// A scheduler with these parameters; `hysteresis` is a fraction.
-    pub fn new(objective: Objective, hysteresis: f64, patience: Duration) -> Self {
+    /// A scheduler with these parameters.
+    pub fn new(objective: Objective, patience: Duration) -> Self {
         Weave {
             objective,
-            hysteresis,
             patience,
-            without: Without::default(),
             paths: Vec::new(),
-            used: 0,
             window: 0.0,
             lanes: Vec::new(),
             repeated: DataSeq(0),
             refreshed: 0,
-            burst: Burst::default(),
-            load: Load::default(),
-            decided_at: Instant::default(),
-            blame: None,
             takes: 0.0,
         }
     }
@@ -235,13 +169,13 @@ impl Weave {
         if view.queue.unassigned_bytes() == 0 {
             return None;
         }
-        let (j, lane) = lanes.open().min_by(|a, b| a.1.arrival.total_cmp(&b.1.arrival))?;
+        let lane = lanes.open().min_by(|a, b| a.arrival.total_cmp(&b.arrival))?;
         let mss = lane.segment();
         // Whole segments, so that no pieces of a few bytes are left for the other lanes.
-        let ahead = if self.without.leaves_out(Rule::Ahead) { 0 } else { lanes.ahead(j) as u64 / mss * mss };
+        let ahead = lanes.ahead(lane) as u64 / mss * mss;
         // Lanes with later arrivals would start even further ahead, so if this place is beyond the window, theirs are
         // too.
-        let range = place(view, ahead)?;
+        let range = beyond(view, ahead)?;
         let whole = view.inside_window(view.subflow(lane.id)?, range.clone())?;
         // With a single lane in use, one decision can assign everything.
         let most = if lanes.used == 1 { mss * u64::from(lane.room) } else { mss };
@@ -277,19 +211,9 @@ impl Weave {
     }
 
     fn choose(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
-        let new = self.rescue(view, lanes).or_else(|| self.weave(view, lanes));
-        if new.is_some() {
-            return new;
-        }
-        let head = view.first_unacked();
-        let owners = if lanes.takers.is_empty() { None } else { view.queue.span_at(head) };
-        let arrives = owners.and_then(|(_, owners)| self.arrival_of(head, owners));
-        self.blame = self.blame(view, lanes, arrives);
-        let again = self.repeat_head(view, lanes, arrives.map(|(due, _)| due)).or_else(|| self.burst(view, lanes));
-        if again.is_some() {
-            return again;
-        }
-        let copy = if self.objective == Objective::Latency { self.copy_where_it_pays(view, lanes) } else { None };
+        let first = self.weave(view, lanes).or_else(|| self.repeat(view, lanes));
+        let copies = first.is_none() && self.objective == Objective::Latency;
+        let copy = if copies { self.copy_where_it_pays(view, lanes) } else { first };
         copy.or_else(|| self.refresh(view, lanes)).or_else(|| self.go_on(view, lanes))
     }
 }
@@ -297,11 +221,9 @@ impl Weave {
 impl Scheduler for Weave {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         // The offered window shrinks while a hole keeps its right edge in place, so the largest recent one counts.
-        self.window = larger(self.window * WINDOW_DECAY, view.send_window as f64);
+        self.window = f64::max(self.window * WINDOW_DECAY, view.send_window as f64);
         let mut lanes = Lanes { all: core::mem::take(&mut self.lanes), ..Lanes::default() };
         self.compare(view, &mut lanes);
-        // Charges after the lanes are compared, so that a new debt is paid off only from now on.
-        self.charge(view.now);
         let decision = self.choose(view, &lanes).unwrap_or_else(|| {
             let paced = lanes.used().iter().map(|l| l.later).filter(|later| *later > 0.0);
             let later = paced.reduce(f64::min).filter(|_| view.sendable().is_some());
@@ -312,17 +234,14 @@ impl Scheduler for Weave {
             Decision::Wait {
                 until: later.map(|s| view.now + Duration::from_secs_f64(s).max(Duration::from_micros(1))),
                 for_subflow: None,
-                reason: Reason::new(rule).with("used_paths", self.used as f64).with("horizon_ms", lanes.horizon * 1e3),
+                reason: Reason::new(rule).with("used_paths", lanes.used as f64).with("horizon_ms", lanes.horizon * 1e3),
             }
         });
-        self.decided_at = view.now;
         self.lanes = lanes.all;
         decision
     }
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
-        let down = if let Event::SubflowDown(id) = event { Some(*id) } else { None };
-        self.end_wait(view.now, view.first_unacked(), down);
         match event {
             Event::Acked { subflow, mappings, .. } => {
                 let Some(s) = view.subflow(*subflow) else { return };
@@ -337,7 +256,6 @@ impl Scheduler for Weave {
                 let due = view.now + Duration::from_secs_f64(self.takes);
                 self.path(*subflow).given(view.now, range.clone(), due);
             }
-            Event::Lost { subflow, .. } => self.path(*subflow).lost = true,
             // A subflow that comes up again keeps its estimates, because its path is the same.
             Event::SubflowDown(id) => *self.path(*id) = Path::default(),
             _ => {}
@@ -345,32 +263,12 @@ impl Scheduler for Weave {
     }
 }
 
-/// The first unassigned data after `ahead` unassigned bytes. Usually it is behind all assigned data, and no search is
-/// needed.
-fn place(view: &View<'_>, ahead: u64) -> Option<Range<DataSeq>> {
-    let (map, end) = (view.queue, view.queue.assigned_end());
-    let gaps = end.since(map.first_unacked()) - map.assigned_bytes();
-    if ahead < gaps {
-        return beyond(view, ahead);
-    }
-    let start = end + (ahead - gaps);
-    (start < map.written_end().min(view.send_window_end)).then_some(start..map.written_end())
-}
-
+/// Segments of an initial window, which a path may send before it is measured, and which may wait at a bottleneck.
+const INITIAL_WINDOW: u32 = 10;
 /// Factor by which a larger window of the past shrinks at each decision: to half in about 700 decisions.
 const WINDOW_DECAY: f64 = 0.999;
 
-/// The larger one of two numbers. `f64::max` needs five more instructions to handle NaN, which does not occur here.
-fn larger(a: f64, b: f64) -> f64 {
-    if a > b { a } else { b }
-}
-
-/// The smaller one of two numbers, like [`larger`].
-fn smaller(a: f64, b: f64) -> f64 {
-    if a < b { a } else { b }
-}
-
 /// The smallest round trip, s; one second if none was measured yet.
 fn base_rtt(s: &SubflowView) -> f64 {
-    larger(s.rtt.min.or(s.rtt.smoothed).map_or(1.0, |rtt| rtt.as_secs_f64()), 1e-6)
+    s.rtt.min.or(s.rtt.smoothed).map_or(1.0, |rtt| rtt.as_secs_f64()).max(1e-6)
 }

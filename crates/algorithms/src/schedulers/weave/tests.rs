@@ -1,28 +1,22 @@
 use super::{Objective, Weave};
-use pathweave_proto::congestion::LossKind;
 use pathweave_proto::connection::SendMap;
-use pathweave_proto::scheduler::Event;
 use pathweave_proto::scheduler::testing::{Bench, Sub, seg, sub};
+use pathweave_proto::scheduler::{Decision, Event};
 use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::Duration;
 
 fn weave(objective: Objective) -> Weave {
-    Weave::new(objective, 0.05, Duration::from_secs(1))
+    Weave::new(objective, Duration::from_secs(1))
 }
 
 /// Lets the scheduler measure the rate `mbps` and a queue of `queue_ms` on subflow `id`: acknowledgements of two
 /// segments come as far apart as the rate says.
-pub(super) fn learn(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, queue_ms: u64) {
-    learn_from_little(weave, bench, id, mbps, mbps, queue_ms);
-}
-
-/// Like [`learn`], but less was given than the path takes, so that it delivered only `delivered` Mbit/s.
-fn learn_from_little(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, delivered: f64, queue_ms: u64) {
+fn learn(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, queue_ms: u64) {
     use pathweave_proto::scheduler::Scheduler;
     let gap = Duration::from_secs_f64(2.0 * 8000.0 / (mbps * 1e6));
     let start = bench.now;
     for n in 0..60 {
-        bench.sub(id).delivery.rate = delivered * 1e6 / 8.0;
+        bench.sub(id).delivery.rate = mbps * 1e6 / 8.0;
         let view = bench.view();
         let rtt = bench.subflows.iter().find(|s| s.id.0 == id).and_then(|s| s.rtt.min).unwrap_or(Duration::ZERO);
         let mappings = [seg(2 * n)..seg(2 * n + 2)];
@@ -34,22 +28,16 @@ fn learn_from_little(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, de
     bench.now = start + Duration::from_secs(1);
 }
 
-/// Two paths of 8 Mbit/s with one-way delays of 10 and 50 ms. Both are measured, have had losses, have congestion
+/// Two paths of 8 Mbit/s with one-way delays of 10 and 50 ms. Both are measured, have congestion
 /// windows of 200 segments, and a recent queue of `queue_ms`. The receive window has `window` segments.
-pub(super) fn pair(window: u64, queue_ms: u64) -> (Weave, Bench) {
-    pair_of(window, 2000, queue_ms)
-}
-
-/// Like [`pair`], with `written` segments written.
-fn pair_of(window: u64, written: u64, queue_ms: u64) -> (Weave, Bench) {
+fn pair(window: u64, queue_ms: u64) -> (Weave, Bench) {
     let open = |s: Sub| s.cwnd(200);
-    let mut bench = Bench::new([open(sub(0).rtt(20)), open(sub(1).rtt(100))]).write(written).send_window(window);
+    let mut bench = Bench::new([open(sub(0).rtt(20)), open(sub(1).rtt(100))]).write(2000).send_window(window);
     let mut weave = weave(Objective::Throughput);
     learn(&mut weave, &mut bench, 0, 8.0, queue_ms);
     learn(&mut weave, &mut bench, 1, 8.0, queue_ms);
     for id in [0, 1] {
         weave.path(SubflowId(id)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
-        weave.path(SubflowId(id)).lost = true;
     }
     (weave, bench)
 }
@@ -83,52 +71,6 @@ fn a_path_has_no_more_in_flight_than_its_delay_takes() {
     assert!((20..=30).contains(&most), "{most}");
 }
 
-/// A [`pair`] with a window that fits the fast path and a part of the slow one. The fast path has lost nothing yet.
-pub(super) fn burst_pair() -> (Weave, Bench) {
-    let (mut weave, bench) = pair(60, 0);
-    weave.path(SubflowId(0)).lost = false;
-    (weave, bench)
-}
-
-#[test]
-fn a_path_that_has_lost_something_has_no_bursts_behind_it() {
-    let (mut weave, mut bench) = burst_pair();
-    let lost = Event::Lost { subflow: SubflowId(0), kind: LossKind::FastRecovery };
-    bench.event(&mut weave, &lost);
-    let given = bench.run(&mut weave);
-    assert!(given.iter().all(|g| g.0 == 0), "its rate will change: {given:?}");
-}
-
-#[test]
-fn a_window_that_fits_one_path_and_more_has_bursts_at_its_far_end() {
-    // The fast path has 20 segments in flight; it fills 60 − 13 segments while 13 are on their way over 60 ms.
-    let (mut weave, mut bench) = burst_pair();
-    let given = bench.run(&mut weave);
-    let burst: Vec<_> = given.iter().filter(|g| g.0 == 1).collect();
-    assert_eq!(burst, [&(1, 47..60)], "{given:?}");
-    let fast = given.iter().filter(|g| g.0 == 0).map(|g| g.1.end - g.1.start).sum::<u64>();
-    assert!((20..=24).contains(&fast), "{given:?}");
-    // There is one burst at a time, also while the fast path continues behind it.
-    bench.map.assign(seg(fast)..seg(47), SubflowId(0));
-    bench.map.acknowledge(seg(20));
-    bench.sub(0).window.unacked = 0;
-    bench.sub(0).queue.bytes = 0;
-    bench.now += Duration::from_millis(20);
-    let behind = bench.run(&mut weave);
-    assert!(!behind.is_empty() && behind.iter().all(|g| g.0 == 0 && g.1.start >= 60), "{behind:?}");
-}
-
-/// The slow path is not used any more, but holds two segments that are due in `due_ms`.
-pub(super) fn left_behind(due_ms: u64) -> (Weave, Bench) {
-    let (mut weave, mut bench) = pair(30, 0);
-    bench.map.assign(seg(0)..seg(2), SubflowId(1));
-    bench.sub(1).window.unacked = 2;
-    bench.sub(1).queue.bytes = 2000;
-    let due = bench.now + Duration::from_millis(due_ms);
-    weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(2), due);
-    (weave, bench)
-}
-
 #[test]
 fn a_path_that_answers_again_is_known() {
     let given = |event: Option<Event<'_>>| {
@@ -138,29 +80,6 @@ fn a_path_that_answers_again_is_known() {
     };
     assert_eq!(given(Some(Event::SubflowUp(SubflowId(1)))), given(None));
     assert_ne!(given(Some(Event::SubflowDown(SubflowId(1)))), given(None), "another one may have its name");
-}
-
-#[test]
-fn what_a_window_takes_at_once_needs_no_other_path() {
-    // The fast path has delivered at a small rate so far, but its window has room for all data, which it delivers
-    // before the slow path's first byte would arrive.
-    let mut bench = Bench::new([sub(0).rtt(20).cwnd(50).slow_start(), sub(1).rtt(30).cwnd(50)]).write(20);
-    let mut weave = weave(Objective::Throughput);
-    weave.path(SubflowId(0)).given(bench.now, seg(0)..seg(120), bench.now);
-    learn_from_little(&mut weave, &mut bench, 0, 80.0, 1.0, 0);
-    learn(&mut weave, &mut bench, 1, 8.0, 0);
-    let given = bench.run(&mut weave);
-    assert_eq!(given, [(0, 0..10)]);
-}
-
-#[test]
-fn what_lies_on_a_path_that_is_not_used_any_more_goes_out_again_before_new_data() {
-    let first = |due_ms| {
-        let (mut weave, mut bench) = left_behind(due_ms);
-        [bench.step(&mut weave), bench.step(&mut weave)]
-    };
-    assert_eq!(first(50), [Some((0, 0..1)), Some((0, 1..2))]);
-    assert_eq!(first(10)[0].as_ref().map(|g| g.1.start), Some(2), "within the horizon");
 }
 
 #[test]
@@ -188,84 +107,20 @@ fn copies_for_estimates_are_a_small_part_of_what_was_written() {
     assert_eq!((copied(66), copied(67)), (0, 2));
 }
 
-/// A [`pair`] whose fast path has lost nothing yet, and has shown its link's rate.
-pub(super) fn not_lost_yet() -> (Weave, Bench) {
-    let (mut weave, mut bench) = pair(200, 0);
-    not_lost(&mut weave, &mut bench);
-    (weave, bench)
-}
-
-fn not_lost(weave: &mut Weave, bench: &mut Bench) {
-    // The link's rate is known once data that was given as a burst is acknowledged.
-    weave.path(SubflowId(0)).given(bench.now, seg(0)..seg(120), bench.now);
-    learn(weave, bench, 0, 8.0, 0);
-    weave.path(SubflowId(0)).lost = false;
-}
-
-#[test]
-fn where_the_window_is_ample_and_full_a_slow_start_has_no_limits() {
-    // 2 MB/s need (50 + 10) ms of the window: 120 segments. Six times that is 720.
-    let first = |window, written| {
-        let (mut weave, mut bench) = pair_of(window, written, 0);
-        not_lost(&mut weave, &mut bench);
-        bench.run(&mut weave).iter().filter(|g| g.0 == 0).map(|g| g.1.end - g.1.start).sum::<u64>()
-    };
-    assert_eq!(first(700, 2000), 10);
-    assert!(first(740, 2000) > 60);
-    assert_eq!(first(740, 739), 10, "what does not fill the window cannot go on while a loss is repaired");
-}
-
-#[test]
-fn a_segment_that_waits_at_the_receiver_for_the_next_one_shows_no_queue() {
-    let queues = |apart_ms| {
-        let (mut weave, mut bench) = (weave(Objective::Throughput), Bench::new([sub(0).rtt(20)]).write(100));
-        learn(&mut weave, &mut bench, 0, 8.0, 0);
-        // Both are acknowledged when the second one has made its round trip, including any wait in a queue.
-        for n in 0..4 {
-            let (start, apart) = (bench.now, Duration::from_millis(apart_ms));
-            let [first, second] = [seg(2 * n)..seg(2 * n + 1), seg(2 * n + 1)..seg(2 * n + 2)];
-            weave.path(SubflowId(0)).given(start, first.clone(), start);
-            weave.path(SubflowId(0)).given(start + apart, second.clone(), start);
-            bench.now = start + Duration::from_millis(40);
-            let (subflow, mappings, rtt) = (SubflowId(0), [first, second], Duration::from_millis(40));
-            let acked = Event::Acked { subflow, mappings: &mappings, data_ack: seg(0), has_sack: false };
-            bench.event(&mut weave, &acked);
-            bench.event(&mut weave, &Event::RttSample { subflow, rtt });
-        }
-        weave.path(SubflowId(0)).queues(0.02, 1000.0)
-    };
-    assert!(queues(0));
-    assert!(!queues(20));
-}
-
-#[test]
-fn until_its_first_loss_a_bottleneck_gets_no_burst_longer_than_an_initial_window() {
-    let (mut weave, mut bench) = not_lost_yet();
-    let burst = |weave: &mut Weave, bench: &mut Bench| {
-        bench.run(weave).iter().filter(|g| g.0 == 0).map(|g| g.1.end - g.1.start).sum::<u64>()
-    };
-    assert_eq!(burst(&mut weave, &mut bench), 10);
-    assert_eq!(burst(&mut weave, &mut bench), 0);
-    let lost = Event::Lost { subflow: SubflowId(0), kind: LossKind::FastRecovery };
-    bench.event(&mut weave, &lost);
-    assert!(burst(&mut weave, &mut bench) > 10);
-}
-
 /// The written data, `held` segments, is all on the slow path and is due now.
-pub(super) fn held_up(held: u64) -> (Weave, Bench) {
+fn held_up(held: u64) -> (Weave, Bench) {
     let (mut weave, bench) = held_by_the_slow_path(held);
     weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(held), bench.now);
     (weave, bench)
 }
 
-pub(super) fn held_by_the_slow_path(held: u64) -> (Weave, Bench) {
+fn held_by_the_slow_path(held: u64) -> (Weave, Bench) {
     let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(100).cwnd(50)]).write(held);
     bench.map.assign(seg(0)..seg(held), SubflowId(1));
     bench.sub(1).window.unacked = held as u32;
     bench.sub(1).queue.bytes = held * 1000;
-    let mut weave = Weave::new(Objective::Throughput, 0.05, Duration::from_secs(1000));
+    let mut weave = Weave::new(Objective::Throughput, Duration::from_secs(1000));
     weave.path(SubflowId(0)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
-    weave.path(SubflowId(1)).lates[0] = Some(0.0);
     (weave, bench)
 }
 
@@ -291,7 +146,7 @@ fn a_path_that_owes_acknowledgements_and_is_silent_gets_new_data_later() {
 }
 
 /// An acknowledgement on subflow `id` that covers no data of the test.
-pub(super) fn answer(id: u8) -> Event<'static> {
+fn answer(id: u8) -> Event<'static> {
     Event::Acked { subflow: SubflowId(id), mappings: &[DataSeq(0)..DataSeq(0)], data_ack: DataSeq(0), has_sack: false }
 }
 
@@ -327,26 +182,6 @@ fn a_path_of_later_priority_waits_for_its_need_and_one_without_quota_for_the_oth
     assert!(!used(1200, &spent), "the other one has quota");
     let both = |bench: &mut Bench| [0, 1].iter().for_each(|id| bench.sub(*id).path.quota_left = Some(0));
     assert!(used(1200, &both), "there is no other one");
-}
-
-#[test]
-fn for_low_delay_idle_paths_carry_copies_of_what_a_path_may_lose() {
-    let copies = |objective, loss| {
-        let mut bench = Bench::new([sub(0).rtt(40).cwnd(50), sub(1).rtt(50).cwnd(50)]).write(3);
-        bench.sub(0).delivery.loss = loss;
-        // Otherwise copies cost nothing.
-        bench.sub(1).path.cost = 1.0;
-        let mut weave = Weave::new(objective, 0.05, Duration::from_secs(1000));
-        learn(&mut weave, &mut bench, 0, 80.0, 0);
-        learn(&mut weave, &mut bench, 1, 80.0, 0);
-        for id in [0, 1] {
-            weave.path(SubflowId(id)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
-        }
-        bench.run(&mut weave).iter().filter(|g| g.0 == 1).map(|g| g.1.end - g.1.start).sum::<u64>()
-    };
-    assert_eq!(copies(Objective::Latency, 0.05), 3);
-    assert_eq!(copies(Objective::Latency, 0.0), 0);
-    assert_eq!(copies(Objective::Throughput, 0.05), 0);
 }
 
 /// The lane of subflow `id`, compared now.
@@ -389,23 +224,6 @@ fn no_part_of_a_segment_waits_beyond_the_horizon() {
 }
 
 #[test]
-fn a_full_window_takes_the_next_byte_when_an_acknowledgement_comes() {
-    let arrival = |window, out: u64| {
-        let (mut weave, mut bench) = pair(200, 0);
-        bench.sub(1).window.cwnd = window;
-        bench.sub(1).window.in_flight = out as u32;
-        bench.sub(1).queue.bytes = out * 1000;
-        let due = bench.now + Duration::from_millis(50);
-        (0..out).for_each(|n| weave.path(SubflowId(1)).given(bench.now, seg(200 + n)..seg(201 + n), due));
-        bench.now += Duration::from_millis(20);
-        (lane(&mut weave, &bench, 1).arrival * 1e3).round()
-    };
-    assert_eq!(arrival(11, 10), 50.0);
-    // The acknowledgement comes 100 ms after the first segment was given, 80 ms from now.
-    assert_eq!(arrival(10, 10), 130.0);
-}
-
-#[test]
 fn a_path_that_has_shown_no_burst_counts_with_an_initial_window_unless_it_queues() {
     let rate = |queue_ms, after_ms| {
         let mut bench = Bench::new([sub(0).rtt(10)]).write(2000);
@@ -418,4 +236,170 @@ fn a_path_that_has_shown_no_burst_counts_with_an_initial_window_unless_it_queues
     // Without a queue the window counts, ten segments in 10 ms; with a queue the delivery rate, 2 Mbit/s.
     assert_eq!((rate(0, 480), rate(40, 480)), (1e6, 250e3));
     assert_eq!(rate(40, 1000), 1e6, "the queue may be gone");
+}
+
+#[test]
+fn the_head_and_what_is_lost_behind_it_are_repeated_once() {
+    let (mut weave, mut bench) = held_up(2);
+    assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "it may still arrive");
+    bench.now += Duration::from_millis(101);
+    assert_eq!(bench.step(&mut weave), Some((0, 0..1)));
+    assert_eq!(bench.step(&mut weave), Some((0, 1..2)));
+    assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "once");
+}
+
+#[test]
+fn what_a_wrong_path_holds_up_costs_one_copy_a_round_trip_after_it_was_due() {
+    for held in [1, 4, 8] {
+        let (mut weave, mut bench) = held_up(held);
+        bench.now += Duration::from_millis(101);
+        for n in 0..held {
+            assert_eq!(bench.step(&mut weave), Some((0, n..n + 1)), "of {held}");
+        }
+        assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "{held}: once");
+    }
+}
+
+#[test]
+fn what_a_path_has_acknowledged_waits_for_the_head_and_is_not_repeated() {
+    // A slow path holds the first byte. The data behind it has arrived over another slow path, except for the last
+    // segment, which is overdue too.
+    let slow = |id| sub(id).rtt(100).cwnd(50);
+    let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), slow(1), slow(2)]).write(4);
+    let mut weave = Weave::new(Objective::Throughput, Duration::from_secs(1000));
+    for (range, id) in [(0..0, 0), (0..1, 1), (1..4, 2)] {
+        let range = seg(range.start)..seg(range.end);
+        bench.map.assign(range.clone(), SubflowId(id));
+        weave.path(SubflowId(id)).given(bench.now, range, bench.now);
+    }
+    let acked =
+        Event::Acked { subflow: SubflowId(2), mappings: &[seg(1)..seg(3)], data_ack: DataSeq(0), has_sack: false };
+    bench.now += Duration::from_millis(301);
+    bench.event(&mut weave, &acked);
+    let repeated: Vec<_> = std::iter::from_fn(|| bench.step(&mut weave)).collect();
+    assert_eq!(repeated, [(0, 0..1), (0, 3..4)]);
+}
+
+#[test]
+fn for_low_delay_what_has_arrived_is_not_copied() {
+    let copied = |arrived: u64| {
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(100).cwnd(50)]).write(4);
+        let mut weave = Weave::new(Objective::Latency, Duration::from_secs(1000));
+        weave.path(SubflowId(0)).given(bench.now, DataSeq(0)..DataSeq(0), bench.now);
+        bench.map.assign(seg(0)..seg(4), SubflowId(1));
+        weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(4), bench.now + Duration::from_millis(500));
+        let mappings = [seg(0)..seg(arrived)];
+        let acked = Event::Acked { subflow: SubflowId(1), mappings: &mappings, data_ack: DataSeq(0), has_sack: false };
+        bench.event(&mut weave, &acked);
+        weave.window = 1e6;
+        let view = bench.view();
+        let mut lanes = super::lanes::Lanes::default();
+        weave.compare(&view, &mut lanes);
+        weave.copy_where_it_pays(&view, &lanes).is_some()
+    };
+    assert!(copied(3));
+    assert!(!copied(4));
+}
+
+/// Whether the last of 100 segments is copied to the other path. There it would arrive later by a millisecond, plus the time `owes_ms` for which that path's acknowledgement is overdue beyond
+/// a round trip.
+fn copied_for_nothing(owes_ms: u64, prepare: impl Fn(&mut Bench)) -> bool {
+    let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(22).cwnd(50)]);
+    let mut weave = Weave::new(Objective::Latency, Duration::from_secs(1000));
+    prepare(&mut bench);
+    bench.decide(&mut weave);
+    for id in [0, 1] {
+        learn(&mut weave, &mut bench, id, 8.0, 0);
+    }
+    bench.now += Duration::from_secs(2);
+    bench = bench.write(100);
+    let last = seg(99)..seg(100);
+    bench.map.assign(seg(0)..last.start, SubflowId(1));
+    bench.map.assign(last.clone(), SubflowId(0));
+    weave.path(SubflowId(0)).given(bench.now, last, bench.now + Duration::from_millis(10));
+    let due = bench.now - Duration::from_millis(22 + owes_ms);
+    (5000..5002).for_each(|n| weave.path(SubflowId(1)).given(due, seg(n)..seg(n + 1), due));
+    bench.run(&mut weave).contains(&(1, 99..100))
+}
+
+#[test]
+fn for_low_delay_copies_that_cost_nothing_go_out_although_nothing_is_known_to_need_them() {
+    assert!(copied_for_nothing(0, |_| {}));
+    assert!(copied_for_nothing(0, |bench| bench.sub(1).queue.unsent = 1), "one copy after the other");
+    assert!(!copied_for_nothing(0, |bench| bench.sub(1).path.cost = 1.0), "it has a price");
+    assert!(!copied_for_nothing(0, |bench| bench.sub(1).path.quota_left = Some(1_000_000)), "it has a quota");
+    assert!(
+        !copied_for_nothing(0, |bench| bench.sub(0).path.cost = 1.0),
+        "what is new would go where it costs something"
+    );
+    // A repetition would arrive 41 ms from now: after 10 ms, a round trip of 20 ms and a one-way delay of 11 ms.
+    assert!(copied_for_nothing(25, |_| {}));
+    assert!(!copied_for_nothing(35, |_| {}), "a repeat would be sooner");
+}
+
+#[test]
+fn for_low_delay_a_path_for_which_the_window_has_no_room_carries_copies_of_all_that_is_out() {
+    // A round trip's data of the nearer path takes up the whole window.
+    let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(60).cwnd(50)]).send_window(20);
+    let mut weave = Weave::new(Objective::Latency, Duration::from_secs(1000));
+    bench.decide(&mut weave);
+    for id in [0, 1] {
+        learn(&mut weave, &mut bench, id, 8.0, 0);
+    }
+    bench = bench.write(4);
+    let given = bench.run(&mut weave);
+    assert_eq!(given, [(0, 0..4), (1, 0..4)]);
+}
+
+#[test]
+fn a_head_that_only_a_middlebox_has_acknowledged_is_repeated() {
+    let (mut weave, mut bench) = held_up(2);
+    let acked = [seg(0)..seg(2)];
+    bench.event(
+        &mut weave,
+        &Event::Acked { subflow: SubflowId(1), mappings: &acked, data_ack: DataSeq(0), has_sack: false },
+    );
+    bench.now += Duration::from_millis(101);
+    assert_eq!(bench.step(&mut weave), Some((0, 0..1)));
+}
+
+#[test]
+fn a_bottleneck_gets_no_burst_longer_than_an_initial_window_unless_a_longer_queue_is_there() {
+    let burst = |queue_ms| {
+        let (mut weave, mut bench) = pair(200, 0);
+        // The link's rate is known once data that was given as a burst is acknowledged.
+        weave.path(SubflowId(0)).given(bench.now, seg(0)..seg(120), bench.now);
+        learn(&mut weave, &mut bench, 0, 8.0, queue_ms);
+        bench.run(&mut weave).iter().filter(|g| g.0 == 0).map(|g| g.1.end - g.1.start).sum::<u64>()
+    };
+    assert_eq!(burst(0), 10);
+    // A segment takes a millisecond.
+    assert!(burst(20) > 10);
+}
+
+#[test]
+fn a_rate_measured_while_there_was_nothing_more_to_send_says_only_at_least() {
+    let rate = |idle| {
+        let mut bench = Bench::new([sub(0).rtt(20).cwnd(200)]).write(1000);
+        let mut weave = weave(Objective::Throughput);
+        learn(&mut weave, &mut bench, 0, 40.0, 0);
+        if idle {
+            // All written data has been given, and the congestion window has room.
+            bench.map.assign(seg(0)..seg(1000), SubflowId(0));
+        }
+        // Others fill the queue, and this connection delivers 2 Mbit/s.
+        for n in 0..30 {
+            lane(&mut weave, &bench, 0);
+            bench.now += Duration::from_millis(20);
+            bench.sub(0).delivery.rate = 2e6 / 8.0;
+            let mappings = [seg(200 + 2 * n)..seg(202 + 2 * n)];
+            let (subflow, rtt) = (SubflowId(0), Duration::from_millis(60));
+            let acked = Event::Acked { subflow, mappings: &mappings, data_ack: DataSeq(0), has_sack: false };
+            bench.event(&mut weave, &acked);
+            bench.event(&mut weave, &Event::RttSample { subflow, rtt });
+        }
+        lane(&mut weave, &bench, 0).rate
+    };
+    assert_eq!(rate(true), 40e6 / 8.0);
+    assert!(rate(false) < 3e6 / 8.0, "{}", rate(false));
 }
