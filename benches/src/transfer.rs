@@ -95,6 +95,9 @@ struct Wires {
     max_segments: usize,
     cuts: bool,
     segment: Segment,
+    /// Data segments that have arrived, and the packets that contained them.
+    segments: u64,
+    packets: u64,
 }
 
 impl PacketIo for Wires {
@@ -107,6 +110,10 @@ impl PacketIo for Wires {
             let segment = &mut self.segment;
             let ecn = decode_into(&wire.arrived, packet, segment).unwrap_or_else(|e| panic!("{e}"));
             segment.segment_size = segment_size;
+            if !segment.payload.is_empty() {
+                self.packets += 1;
+                self.segments += u64::from(segment.part_count());
+            }
             return Ok(Some(Received { host, ecn, segment }));
         }
         Ok(None)
@@ -271,5 +278,10 @@ impl Transfer {
     /// Bytes that have been received.
     pub fn received(&self) -> u64 {
         self.driver.applications.received
+    }
+
+    /// Segments with data that have arrived, and the packets that they were in.
+    pub fn segments_and_packets(&self) -> (u64, u64) {
+        (self.driver.io.segments, self.driver.io.packets)
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn table(runs: &[Run]) -> String {
         let of_plain = sorted(runs.iter().map(|run| run.kernel / run.plain));
         let apart = sorted(runs.iter().map(|run| 100.0 * (run.kernel / run.simulator - 1.0).abs()));
         let count = runs.len() as f64;
-        let log = runs.iter().map(|run| (run.kernel / run.default).ln()).sum::<f64>() / count;
+        let log = runs.iter().map(|run| libm::log(run.kernel / run.default)).sum::<f64>() / count;
         let _ = writeln!(
             text,
             "| {scheduler} | {} | {:.3} | {:.3} | {} | {:.3} | {:.1} | {:.1} |",
@@ -44,7 +44,7 @@ pub(super) fn table(runs: &[Run]) -> String {
             of_plain.iter().sum::<f64>() / count,
             of_plain.first().unwrap_or(&f64::NAN),
             of_plain.iter().filter(|part| **part < BELOW).count(),
-            log.exp(),
+            libm::exp(log),
             quantile(&apart, 0.5),
             quantile(&apart, 0.9),
         );

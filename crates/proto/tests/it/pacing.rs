@@ -1,6 +1,6 @@
 //! Paced data leaves in even steps (RFC 9002 §7.7); nothing else waits.
 
-use crate::pair::{Client, Pair, Server, Side, config, ms, on_each_host, secs, tcp_config};
+use crate::pair::{Client, Pair, Server, Side, config, defers, ms, on_each_host, secs, tcp_config};
 use pathweave_algorithms::Registry;
 use pathweave_proto::config::{ConnectionConfig, Pacing, TcpConfig};
 use pathweave_proto::congestion::{Ack, Context, Controller, ControllerEntry, Growth};
