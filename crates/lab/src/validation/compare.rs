@@ -100,7 +100,8 @@ impl Comparison {
     pub fn new(reference: &Reference, mut runs: Vec<OurRun>) -> Self {
         runs.sort_by_key(|r| r.seed);
         let paths = 0..reference.setup.paths.len();
-        let frames = |of: &dyn Fn(usize) -> Vec<f64>| paths.clone().map(|path| Quartiles::of(of(path)).median).collect();
+        let frames =
+            |of: &dyn Fn(usize) -> Vec<f64>| paths.clone().map(|path| Quartiles::of(of(path)).median).collect();
         Comparison {
             class: Class {
                 steps: reference.setup.has_steps(),

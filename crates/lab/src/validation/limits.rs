@@ -115,14 +115,16 @@ fn rows(all: &[Comparison]) -> Vec<Row> {
         let mut parts = |names: [&str; 2], is_first: &dyn Fn(&Comparison) -> bool| {
             let (first, second): (Vec<_>, Vec<_>) = of.iter().partition(|c| is_first(c));
             if !first.is_empty() && !second.is_empty() {
-                rows.extend([(names[0], first), (names[1], second)].into_iter().filter_map(|(n, of)| row(n.into(), &of)));
+                rows.extend(
+                    [(names[0], first), (names[1], second)].into_iter().filter_map(|(n, of)| row(n.into(), &of)),
+                );
             }
         };
         match class.is_beyond_two_steady_paths() {
             true => parts(["  of these, Linux within 20 %", "  of these, Linux beyond 20 %"], &|c| !c.is_scattered()),
-            false => parts(["  of these, fixed window", "  of these, auto-tuned"], &|c| {
-                c.reference.setup.has_fixed_window()
-            }),
+            false => {
+                parts(["  of these, fixed window", "  of these, auto-tuned"], &|c| c.reference.setup.has_fixed_window())
+            }
         }
     }
     rows
@@ -227,8 +229,7 @@ fn limits(all: &[Comparison], benefits: &[BenefitCheck]) -> Vec<Limit> {
 /// Plain TCP on each path of the group of `mptcp`; `None` if a path was not measured.
 pub(super) fn plain_tcp<'a>(all: &'a [Comparison], mptcp: &Comparison) -> Option<Vec<&'a Comparison>> {
     let of = |path: usize| {
-        all.iter()
-            .find(|c| c.reference.group() == mptcp.reference.group() && c.reference.setup.mode == Mode::Tcp(path))
+        all.iter().find(|c| c.reference.group() == mptcp.reference.group() && c.reference.setup.mode == Mode::Tcp(path))
     };
     (0..mptcp.reference.setup.paths.len()).map(of).collect()
 }
@@ -239,9 +240,8 @@ fn benefits(all: &[Comparison]) -> Vec<BenefitCheck> {
     for both in all.iter().filter(|c| c.reference.setup.mode == Mode::Mptcp) {
         let group = both.reference.group();
         let Some(tcp) = plain_tcp(all, both) else { continue };
-        let singles = |median: &dyn Fn(&Comparison) -> f64| -> Vec<f64> {
-            tcp.iter().map(|c| c.goodput(median(c))).collect()
-        };
+        let singles =
+            |median: &dyn Fn(&Comparison) -> f64| -> Vec<f64> { tcp.iter().map(|c| c.goodput(median(c))).collect() };
         let linux_singles = singles(&|c| c.linux.median);
         let benefit = |value: f64| aggregation_benefit(both.goodput(value), &linux_singles);
         let Some(linux) = benefit(both.linux.median) else { continue };

@@ -136,8 +136,7 @@ pub fn scenario_text(reference: &Reference, seed: u64) -> String {
         for step in &path.steps {
             let at = start + (step.at_s * 1e9).round() as u64;
             let rate = shaper(step.rate_mbps);
-            text +=
-                &format!("\n[[link.change]]\nat = \"{at}ns\"\ndirection = \"up\"\nrate = \"{rate}\"\n");
+            text += &format!("\n[[link.change]]\nat = \"{at}ns\"\ndirection = \"up\"\nrate = \"{rate}\"\n");
         }
         text += &format!(
             "\n[[link]]\nname = \"wire{i}\"\nbetween = [\"router{i}\", \"server\"]\ndelay = \"{delay}ns\"\n\

@@ -119,7 +119,8 @@ fn three_paths_and_changing_rates_are_set_up_as_linux_had_them() {
     let bottleneck = &scenario.links[scenario.paths[2].up[0]];
     let changes: Vec<_> = bottleneck.changes.iter().map(|c| (c.at - connection.start, c.change.clone())).collect();
     let shaper = |mbps| Rate::TokenBucket { rate: Bitrate::from_mbps(mbps), burst_bytes: 3028 };
-    let expected = [(500, 3), (1250, 30)].map(|(ms, mbps)| (Duration::from_millis(ms), LinkChange::Shaper(shaper(mbps))));
+    let expected =
+        [(500, 3), (1250, 30)].map(|(ms, mbps)| (Duration::from_millis(ms), LinkChange::Shaper(shaper(mbps))));
     assert_eq!(changes, expected);
     let down = &scenario.links[scenario.paths[2].down[1]];
     assert_eq!((down.changes.len(), references[0].runs[0].queue_drops.as_slice()), (0, &[3, 0, 1][..]));
@@ -154,7 +155,10 @@ fn mistakes_are_told_with_their_line() {
         "ref.jsonl:3: scenario.paths.1.steps = [[2,1],[1,2]]: allowed: a list of [seconds after the connect, rate], both \
          above zero, in the order of time",
     );
-    says(&with("\"mode\": \"mptcp\"", "\"mode\": \"tcp2\""), "ref.jsonl:3: scenario.mode = tcp2: allowed: tcp0, tcp1, mptcp");
+    says(
+        &with("\"mode\": \"mptcp\"", "\"mode\": \"tcp2\""),
+        "ref.jsonl:3: scenario.mode = tcp2: allowed: tcp0, tcp1, mptcp",
+    );
     says(&with("null", "[1]"), "ref.jsonl:3: path1.window_bytes = [1]: allowed: [median, largest] in bytes, or null");
     says(&with("\"bytes\": 1000000, ", ""), "ref.jsonl:3: bytes = nothing: allowed: a number from zero");
     says(&format!("{right}\n{right}"), "ref.jsonl:2: seed = 1: allowed: each seed of a scenario once");
@@ -241,7 +245,10 @@ fn scattered_runs_of_linux_are_compared_by_their_ranges() {
     for (here, overlaps) in [(2.9, true), (3.1, false)] {
         let all = [ours(reference, here)];
         let summary = Summary::new(&all);
-        assert_eq!((verdict(&summary, what), verdict(&summary, "MPTCP, 3 and 4 paths, no loss, timed")), (Some(overlaps), None));
+        assert_eq!(
+            (verdict(&summary, what), verdict(&summary, "MPTCP, 3 and 4 paths, no loss, timed")),
+            (Some(overlaps), None)
+        );
         let text = ranges_table(&all);
         assert!(text.contains("Linux 1.000 2.000 3.000") && text.contains("do not") != overlaps, "{text}");
     }
@@ -253,7 +260,8 @@ fn each_scheduler_is_compared_with_the_best_single_path() {
     let mut run = OurRun::failed(&all[2].reference, 1, String::new());
     run.value = 9.9;
     let text = best_path_table(&[Alternatives::new(&all[2], vec![("minrtt".into(), vec![run])])], &all);
-    let words = |line: usize| text.lines().nth(line).expect("there are three lines").split_whitespace().collect::<Vec<_>>();
+    let words =
+        |line: usize| text.lines().nth(line).expect("there are three lines").split_whitespace().collect::<Vec<_>>();
     assert_eq!(words(1), ["g/mptcp", "-12.5%", "-10.0%", "-1.0%"]);
     assert!(text.ends_with("1 of 1       1 of 1       0 of 1\n"), "{text}");
 }
