@@ -38,10 +38,17 @@ def wire(left, right, left_device, right_device, subnet):
     return lines
 
 
+def shape(number, action, rate_mbps, queue_packets):
+    """Sets the rate limit of a path."""
+    return (
+        f"tc -n shaper{number} qdisc {action} dev to-delayer{number} root tbf rate {rate_mbps}mbit burst 3028 "
+        f"limit {queue_packets * 1514}"
+    )
+
+
 def path(number, settings):
     """Client, a router that shapes, a router that delays, server; only the way to the server is shaped and loses."""
     shaper, delayer, net = f"shaper{number}", f"delayer{number}", f"10.{number}"
-    queue_bytes = settings["queue_pkts"] * 1514
     delay = f"netem limit 1000000 delay {settings['delay_ms']}ms"
     loss = f" loss {settings['loss_pct']}%" if settings.get("loss_pct") else ""
     return [
@@ -54,8 +61,7 @@ def path(number, settings):
         f"ip -n {shaper} route add {net}.3.0/24 via {net}.2.2",
         f"ip -n {delayer} route add {net}.1.0/24 via {net}.2.1",
         f"ip -n server route add {net}.1.0/24 via {net}.3.1",
-        f"tc -n {shaper} qdisc add dev to-delayer{number} root tbf rate {settings['rate_mbps']}mbit burst 3028 "
-        f"limit {queue_bytes}",
+        shape(number, "add", settings["rate_mbps"], settings["queue_pkts"]),
         f"tc -n {delayer} qdisc add dev to-server{number} root {delay}{loss}",
         f"tc -n {delayer} qdisc add dev to-shaper{number} root {delay}",
     ]
@@ -76,21 +82,32 @@ def hosts(scenario):
     for host in ("client", "server"):
         lines += [
             f"ip netns exec {host} sysctl -qw {' '.join(settings)}",
-            f"ip -n {host} mptcp limits set subflows 2 add_addr_accepted 2",
+            f"ip -n {host} mptcp limits set subflows 8 add_addr_accepted 8",
         ]
     # Larger than every tcp_rmem: the window scale is then 10 everywhere.
     lines += [f"echo 50000000 > /proc/sys/net/core/{name}" for name in ("rmem_max", "wmem_max")]
     if scenario["mode"] == "mptcp":
-        lines.append(f"ip -n server mptcp endpoint add {SERVER.format(1)} dev to-delayer1 signal")
+        for number in range(1, len(scenario["paths"])):
+            lines.append(f"ip -n server mptcp endpoint add {SERVER.format(number)} dev to-delayer{number} signal")
     return lines
 
 
+def rate_changes(scenario):
+    """One background job for each change, timed from the connect."""
+    return [
+        f"(sleep {at}; {shape(number, 'change', rate, settings['queue_pkts'])}) &"
+        for number, settings in enumerate(scenario["paths"])
+        for at, rate in settings.get("steps", [])
+    ]
+
+
 def measurement(scenario, program):
-    target = SERVER.format(1 if scenario["mode"] == "tcp1" else 0)
     protocol = "mptcp" if scenario["mode"] == "mptcp" else "tcp"
+    target = SERVER.format(0 if protocol == "mptcp" else scenario["mode"].removeprefix("tcp"))
     unit = "seconds" if "seconds" in scenario else "bytes"
     lines = []
-    for number in (0, 1):
+    numbers = range(len(scenario["paths"]))
+    for number in numbers:
         lines += [
             # Neighbours are known before anything is measured.
             f"ip netns exec client ping -c 2 -i 0.3 {SERVER.format(number)} >/dev/null 2>&1",
@@ -101,13 +118,14 @@ def measurement(scenario, program):
         f"export PROTOCOL={protocol}",
         f"ip netns exec server {program} receive {PORT} receive.log 2>receive.error & receiver=$!",
         "sleep 1",
+        *rate_changes(scenario),
         f"ip netns exec client {program} send {target} {PORT} {unit} {scenario[unit]} send.log 2>send.error",
         "wait $receiver",
         "sleep 1",
         "ip netns exec client nstat -asz > client.nstat",
         "ip netns exec server nstat -asz > server.nstat",
     ]
-    for number in (0, 1):
+    for number in numbers:
         lines += [
             f"ip -n server -s -j link show to-delayer{number} > link{number}.json",
             f"tc -n shaper{number} -s -j qdisc show dev to-delayer{number} > queue{number}.json",

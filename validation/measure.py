@@ -45,8 +45,9 @@ def read_scenarios(path):
             known, seeds = scenarios.setdefault(name, (scenario, set()))
             if known != scenario:
                 raise ValueError(f"{name} has another scenario in an earlier line")
-            if scenario["mode"] not in ("tcp0", "tcp1", "mptcp") or ("seconds" in scenario) == ("bytes" in scenario):
-                raise ValueError("mode is tcp0, tcp1 or mptcp, and there is either seconds or bytes")
+            modes = ["mptcp", *(f"tcp{path}" for path in range(len(scenario["paths"])))]
+            if scenario["mode"] not in modes or ("seconds" in scenario) == ("bytes" in scenario):
+                raise ValueError(f"mode is one of {', '.join(modes)}, and there is either seconds or bytes")
             seeds.update(range(1, entry["seeds"] + 1) if "seeds" in entry else [entry.get("seed", 1)])
         except (ValueError, KeyError, TypeError) as error:
             sys.exit(f"{path}:{number}: {error!r}")
@@ -94,7 +95,7 @@ def results(scenario, folder):
         out["completion_s"] = round(stream.end, 6)
         out["goodput_mbps"] = round(stream.received * 8e-6 / stream.end, 4)
     out["bytes"] = stream.received
-    for path in (0, 1):
+    for path in range(len(scenario["paths"])):
         link = json.load(open(folder / f"link{path}.json"))[0]["stats64"]["rx"]
         queue = json.load(open(folder / f"queue{path}.json"))[0]
         out[f"path{path}"] = {

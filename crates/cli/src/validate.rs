@@ -6,7 +6,8 @@ use crate::terminal::Progress;
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{SchedulerSpec, Variant};
 use pathweave_lab::validation::{
-    self, Alternatives, Comparison, Reference, Summary, comparison_table, gain_table, summary_table,
+    self, Alternatives, Comparison, Reference, Summary, best_path_table, comparison_table, gain_table, ranges_table,
+    summary_table,
 };
 use pathweave_runner::{Failure, chosen, reference_runs, references};
 use std::path::{Path, PathBuf};
@@ -28,10 +29,15 @@ pub(crate) fn validate(options: &ValidateOptions, registry: &Registry) -> Result
     if let Some(folder) = &options.svg {
         write_pictures(&comparisons, folder)?;
     }
-    let mut text = format!("{}\n{}", comparison_table(&comparisons), summary_table(&summary));
+    let (table, ranges) = (comparison_table(&comparisons), ranges_table(&comparisons));
+    let mut text = format!("{table}\n{}{ranges}", summary_table(&summary));
     if let Some(list) = &options.schedulers {
         let alternatives = alternatives(&comparisons, &chosen(list, registry)?, options, registry)?;
-        text.push_str(&format!("\n{}", gain_table(&alternatives)));
+        for table in [gain_table(&alternatives), best_path_table(&alternatives, &comparisons)] {
+            if !table.is_empty() {
+                text.push_str(&format!("\n{table}"));
+            }
+        }
     }
     output::show(&text, output::on_stdout(&options.jsonl))?;
     let broken = options.check && !summary.holds();

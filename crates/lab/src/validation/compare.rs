@@ -34,15 +34,31 @@ impl Quartiles {
     }
 }
 
+/// The smallest and the largest value.
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), v| (least.min(v), most.max(v)))
+}
+
 /// The class of a scenario. Each class has limits of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Class {
+    /// Whether the rate of a path in use changes.
+    pub steps: bool,
     /// Whether the scenarios of the class have MPTCP and not plain TCP.
     pub mptcp: bool,
+    /// Number of paths in use.
+    pub paths: usize,
     /// Whether a path in use has random loss.
     pub random_loss: bool,
     /// Whether a run sends a fixed amount of data, instead of sending for a fixed time.
     pub sized: bool,
+}
+
+impl Class {
+    /// Whether more than two paths are in use, or a rate changes.
+    pub fn is_beyond_two_steady_paths(&self) -> bool {
+        self.paths > 2 || self.steps
+    }
 }
 
 impl core::fmt::Display for Class {
@@ -50,8 +66,10 @@ impl core::fmt::Display for Class {
         let word = |yes: bool, one: &'static str, other: &'static str| if yes { one } else { other };
         write!(
             f,
-            "{}, {}, {}",
+            "{}{}, {}{}, {}",
             word(self.mptcp, "MPTCP", "TCP"),
+            if self.paths > 2 { format!(", {} paths", self.paths) } else { String::new() },
+            word(self.steps, "rates change, ", ""),
             word(self.random_loss, "random loss", "no loss"),
             word(self.sized, "sized", "timed")
         )
@@ -70,9 +88,9 @@ pub struct Comparison {
     /// Our results, in the same unit.
     pub ours: Quartiles,
     /// Bytes of whole frames at the server in the measured time, by path: the median of Linux's runs.
-    pub linux_frames: [f64; 2],
+    pub linux_frames: Vec<f64>,
     /// The same for our runs.
-    pub our_frames: [f64; 2],
+    pub our_frames: Vec<f64>,
     /// Our runs, by seed.
     pub runs: Vec<OurRun>,
 }
@@ -81,10 +99,14 @@ impl Comparison {
     /// Compares our runs with Linux's.
     pub fn new(reference: &Reference, mut runs: Vec<OurRun>) -> Self {
         runs.sort_by_key(|r| r.seed);
-        let frames = |of: &dyn Fn(usize) -> Vec<f64>| [0, 1].map(|path| Quartiles::of(of(path)).median);
+        let paths = 0..reference.setup.paths.len();
+        let frames =
+            |of: &dyn Fn(usize) -> Vec<f64>| paths.clone().map(|path| Quartiles::of(of(path)).median).collect();
         Comparison {
             class: Class {
+                steps: reference.setup.has_steps(),
                 mptcp: reference.setup.mode == Mode::Mptcp,
+                paths: reference.setup.used_paths().len(),
                 random_loss: reference.setup.has_random_loss(),
                 sized: reference.setup.is_sized(),
             },
@@ -100,6 +122,29 @@ impl Comparison {
     /// Relative difference of our median to Linux's.
     pub fn difference(&self) -> f64 {
         (self.ours.median - self.linux.median) / self.linux.median
+    }
+
+    /// The difference between the largest and the smallest of Linux's runs, as a share of their median.
+    pub fn linux_spread(&self) -> f64 {
+        let (least, most) = range(self.reference.runs.iter().map(|r| r.value));
+        (most - least) / self.linux.median
+    }
+
+    /// Whether Linux's own runs differ by more than 20 % although no loss is random. Medians of a few such runs say
+    /// little, so the ranges of both sides' runs are compared instead.
+    pub fn is_scattered(&self) -> bool {
+        !self.class.random_loss && self.linux_spread() > 0.20
+    }
+
+    /// Smallest and largest value of Linux's runs, and of ours.
+    pub fn ranges(&self) -> [(f64, f64); 2] {
+        [range(self.reference.runs.iter().map(|r| r.value)), range(self.runs.iter().map(|r| r.value))]
+    }
+
+    /// Whether the ranges of Linux's runs and ours have a value in common.
+    pub fn ranges_overlap(&self) -> bool {
+        let [(linux_least, linux_most), (least, most)] = self.ranges();
+        least <= linux_most && linux_least <= most
     }
 
     /// Whether the medians differ by at most 5 %, or by at most the spread of Linux's middle half.

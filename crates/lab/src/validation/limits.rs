@@ -3,6 +3,7 @@
 use super::compare::{Class, Comparison, Quartiles};
 use super::reference::Mode;
 use crate::benefit::aggregation_benefit;
+use std::collections::BTreeSet;
 
 /// A limit, and whether it holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +37,7 @@ pub struct Row {
     pub worst_id: String,
 }
 
-/// A check of whether two paths gain or lose, in Linux and here.
+/// A check of whether several paths gain or lose against the best of them, in Linux and here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenefitCheck {
     /// The group of scenarios.
@@ -106,19 +107,23 @@ fn row(name: String, of: &[&Comparison]) -> Option<Row> {
 }
 
 fn rows(all: &[Comparison]) -> Vec<Row> {
+    let classes: BTreeSet<Class> = all.iter().map(|c| c.class).collect();
     let mut rows = Vec::new();
-    for mptcp in [false, true] {
-        for random_loss in [false, true] {
-            for sized in [false, true] {
-                let class = Class { mptcp, random_loss, sized };
-                let of: Vec<_> = all.iter().filter(|c| c.class == class).collect();
-                rows.extend(row(class.to_string(), &of));
-                let (fixed, auto): (Vec<_>, Vec<_>) =
-                    of.into_iter().partition(|c| c.reference.setup.has_fixed_window());
-                if !fixed.is_empty() && !auto.is_empty() {
-                    rows.extend(row("  of these, fixed window".into(), &fixed));
-                    rows.extend(row("  of these, auto-tuned".into(), &auto));
-                }
+    for class in classes {
+        let of: Vec<_> = all.iter().filter(|c| c.class == class).collect();
+        rows.extend(row(class.to_string(), &of));
+        let mut parts = |names: [&str; 2], is_first: &dyn Fn(&Comparison) -> bool| {
+            let (first, second): (Vec<_>, Vec<_>) = of.iter().partition(|c| is_first(c));
+            if !first.is_empty() && !second.is_empty() {
+                rows.extend(
+                    [(names[0], first), (names[1], second)].into_iter().filter_map(|(n, of)| row(n.into(), &of)),
+                );
+            }
+        };
+        match class.is_beyond_two_steady_paths() {
+            true => parts(["  of these, Linux within 20 %", "  of these, Linux beyond 20 %"], &|c| !c.is_scattered()),
+            false => {
+                parts(["  of these, fixed window", "  of these, auto-tuned"], &|c| c.reference.setup.has_fixed_window())
             }
         }
     }
@@ -150,6 +155,10 @@ fn limits(all: &[Comparison], benefits: &[BenefitCheck]) -> Vec<Limit> {
     let worst: Figure = |sorted| sorted.last().copied().unwrap_or(0.0);
     let select = |keep: &dyn Fn(&Comparison) -> bool| all.iter().filter(|c| keep(c)).collect::<Vec<_>>();
     let timed = |c: &Comparison| !c.class.random_loss && !c.class.sized;
+    let steady_pair = |c: &Comparison| timed(c) && c.class.mptcp && !c.class.is_beyond_two_steady_paths();
+    let beyond = |c: &Comparison, steps: bool| {
+        timed(c) && c.class.is_beyond_two_steady_paths() && c.class.steps == steps && c.class.mptcp
+    };
     let fixed = |c: &Comparison| c.reference.setup.has_fixed_window();
     let mut limits = vec![
         spread(
@@ -164,7 +173,19 @@ fn limits(all: &[Comparison], benefits: &[BenefitCheck]) -> Vec<Limit> {
             0.02,
             ("worst", worst, 0.06),
         ),
-        spread("MPTCP, no loss, timed", &select(&|c| timed(c) && c.class.mptcp), 0.04, ("90th percentile", p90, 0.12)),
+        spread("MPTCP, no loss, timed", &select(&steady_pair), 0.04, ("90th percentile", p90, 0.12)),
+        spread(
+            "MPTCP, 3 and 4 paths, no loss, timed",
+            &select(&|c| beyond(c, false) && !c.is_scattered()),
+            0.02,
+            ("90th percentile", p90, 0.12),
+        ),
+        spread(
+            "MPTCP, rates change, no loss, timed",
+            &select(&|c| beyond(c, true) && !c.is_scattered()),
+            0.015,
+            ("90th percentile", p90, 0.08),
+        ),
         spread(
             "sized, no loss",
             &select(&|c| c.class.sized && !c.class.random_loss),
@@ -184,6 +205,15 @@ fn limits(all: &[Comparison], benefits: &[BenefitCheck]) -> Vec<Limit> {
             holds: (!lossy.is_empty()).then_some(within * 10 >= lossy.len() * 9),
         });
     }
+    let scattered = select(&|c| c.class.is_beyond_two_steady_paths() && c.class.mptcp && c.is_scattered());
+    let overlapping = scattered.iter().filter(|c| c.ranges_overlap()).count();
+    limits.push(Limit {
+        what: "MPTCP, 3 and 4 paths or rates change, Linux's runs beyond 20 %",
+        required: "the range of our runs overlaps that of Linux's".into(),
+        measured: format!("overlaps in {overlapping}"),
+        scenarios: scattered.len(),
+        holds: (!scattered.is_empty()).then_some(overlapping == scattered.len()),
+    });
     let clear: Vec<_> = benefits.iter().filter(|b| b.clear).collect();
     let agree = clear.iter().filter(|b| b.agrees()).count();
     limits.push(Limit {
@@ -196,15 +226,22 @@ fn limits(all: &[Comparison], benefits: &[BenefitCheck]) -> Vec<Limit> {
     limits
 }
 
-/// The aggregation benefit of each group that has both plain TCP runs and the MPTCP run.
+/// Plain TCP on each path of the group of `mptcp`; `None` if a path was not measured.
+pub(super) fn plain_tcp<'a>(all: &'a [Comparison], mptcp: &Comparison) -> Option<Vec<&'a Comparison>> {
+    let of = |path: usize| {
+        all.iter().find(|c| c.reference.group() == mptcp.reference.group() && c.reference.setup.mode == Mode::Tcp(path))
+    };
+    (0..mptcp.reference.setup.paths.len()).map(of).collect()
+}
+
+/// The aggregation benefit of each group that has plain TCP on each path and the MPTCP run.
 fn benefits(all: &[Comparison]) -> Vec<BenefitCheck> {
-    let of =
-        |group: &str, mode: Mode| all.iter().find(|c| c.reference.group() == group && c.reference.setup.mode == mode);
     let mut out = Vec::new();
     for both in all.iter().filter(|c| c.reference.setup.mode == Mode::Mptcp) {
         let group = both.reference.group();
-        let (Some(first), Some(second)) = (of(group, Mode::Tcp(0)), of(group, Mode::Tcp(1))) else { continue };
-        let singles = |median: &dyn Fn(&Comparison) -> f64| [first, second].map(|c| c.goodput(median(c)));
+        let Some(tcp) = plain_tcp(all, both) else { continue };
+        let singles =
+            |median: &dyn Fn(&Comparison) -> f64| -> Vec<f64> { tcp.iter().map(|c| c.goodput(median(c))).collect() };
         let linux_singles = singles(&|c| c.linux.median);
         let benefit = |value: f64| aggregation_benefit(both.goodput(value), &linux_singles);
         let Some(linux) = benefit(both.linux.median) else { continue };

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 pub enum Mode {
     /// Plain TCP over this path.
     Tcp(usize),
-    /// MPTCP over both paths.
+    /// MPTCP over all paths.
     Mptcp,
 }
 
@@ -22,7 +22,7 @@ pub enum Amount {
 }
 
 /// One path.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PathSetup {
     /// Rate of the bottleneck, 10⁶ bit/s of Ethernet frames.
     pub rate_mbps: f64,
@@ -32,6 +32,17 @@ pub struct PathSetup {
     pub queue_packets: u32,
     /// Random loss towards the server, percent.
     pub loss_percent: f64,
+    /// Later rates of the bottleneck.
+    pub steps: Vec<RateStep>,
+}
+
+/// A change of a bottleneck's rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateStep {
+    /// Time after the connect began, seconds.
+    pub at_s: f64,
+    /// The rate from then on, 10⁶ bit/s of Ethernet frames.
+    pub rate_mbps: f64,
 }
 
 /// One scenario.
@@ -39,8 +50,8 @@ pub struct PathSetup {
 pub struct Setup {
     /// The connection.
     pub mode: Mode,
-    /// The two paths.
-    pub paths: [PathSetup; 2],
+    /// The paths, 2 to 4.
+    pub paths: Vec<PathSetup>,
     /// Congestion controller of both ends.
     pub congestion: String,
     /// Amount of data.
@@ -61,11 +72,11 @@ pub struct LinuxRun {
     /// Completion time in seconds of a sized run, else goodput in 10⁶ bit/s.
     pub value: f64,
     /// Whole frames at the server in the measured time (see [`Reference::read`]), bytes, by path.
-    pub frame_bytes: [f64; 2],
+    pub frame_bytes: Vec<f64>,
     /// Frames dropped at the bottleneck, by path.
-    pub queue_drops: [u64; 2],
+    pub queue_drops: Vec<u64>,
     /// Largest window offered, by path; `None` if a path carried nothing.
-    pub largest_window: [Option<u64>; 2],
+    pub largest_window: Vec<Option<u64>>,
     /// Retransmitted segments, if they were counted.
     pub retransmitted_segments: Option<u64>,
     /// Retransmission timeouts, if they were counted.
@@ -93,7 +104,11 @@ const RMEM: u64 = 6_291_456;
 impl Setup {
     /// Whether frames are lost at random on a path in use.
     pub fn has_random_loss(&self) -> bool {
-        self.used_paths().iter().any(|path| self.paths[*path].loss_percent > 0.0)
+        self.used_paths().any(|path| self.paths[path].loss_percent > 0.0)
+    }
+    /// Whether the rate of a path in use changes.
+    pub fn has_steps(&self) -> bool {
+        self.used_paths().any(|path| !self.paths[path].steps.is_empty())
     }
     /// Whether the receive buffer never grows.
     pub fn has_fixed_window(&self) -> bool {
@@ -104,11 +119,10 @@ impl Setup {
         matches!(self.amount, Amount::Bytes(_))
     }
     /// Indices of the paths in use.
-    pub fn used_paths(&self) -> &'static [usize] {
+    pub fn used_paths(&self) -> core::ops::Range<usize> {
         match self.mode {
-            Mode::Tcp(0) => &[0],
-            Mode::Tcp(_) => &[1],
-            Mode::Mptcp => &[0, 1],
+            Mode::Tcp(path) => path..path + 1,
+            Mode::Mptcp => 0..self.paths.len(),
         }
     }
 }
@@ -153,7 +167,7 @@ impl Reference {
 
     /// The largest window offered in any run.
     pub fn largest_window(&self) -> Option<u64> {
-        self.runs.iter().flat_map(|run| run.largest_window).flatten().max()
+        self.runs.iter().flat_map(|run| &run.largest_window).copied().flatten().max()
     }
 
     /// The part of the id before the mode. Runs of one group share their paths.
@@ -207,17 +221,17 @@ impl Line<'_> {
         let mut run = LinuxRun {
             seed: self.whole(&top, "", "seed")?,
             value,
-            frame_bytes: [0.0; 2],
-            queue_drops: [0; 2],
-            largest_window: [None; 2],
+            frame_bytes: Vec::new(),
+            queue_drops: Vec::new(),
+            largest_window: Vec::new(),
             retransmitted_segments: counter("TcpRetransSegs"),
             timeouts: counter("TcpExtTCPTimeouts"),
         };
-        for (i, key) in ["path0", "path1"].into_iter().enumerate() {
-            let path = self.object(&top, "", key)?;
-            run.frame_bytes[i] = part * self.number(path, key, "received_frame_bytes", 0.0)?;
-            run.queue_drops[i] = self.whole(path, key, "queue_drops")?;
-            run.largest_window[i] = self.largest_window(path, key)?;
+        for key in (0..setup.paths.len()).map(|path| format!("path{path}")) {
+            let path = self.object(&top, "", &key)?;
+            run.frame_bytes.push(part * self.number(path, &key, "received_frame_bytes", 0.0)?);
+            run.queue_drops.push(self.whole(path, &key, "queue_drops")?);
+            run.largest_window.push(self.largest_window(path, &key)?);
         }
         Ok((id, setup, run))
     }
@@ -237,11 +251,13 @@ impl Line<'_> {
 
     fn setup(&self, scenario: &Object) -> Result<Setup, ReferenceError> {
         let at = "scenario";
-        let mode = match self.text(scenario, at, "mode")?.as_str() {
-            "tcp0" => Mode::Tcp(0),
-            "tcp1" => Mode::Tcp(1),
-            "mptcp" => Mode::Mptcp,
-            other => return Err(self.wrong("scenario.mode", other, "tcp0, tcp1, mptcp")),
+        let paths = self.paths(scenario)?;
+        let mode = self.text(scenario, at, "mode")?;
+        let modes = (0..paths.len()).map(|path| (format!("tcp{path}"), Mode::Tcp(path)));
+        let modes: Vec<_> = modes.chain([("mptcp".to_owned(), Mode::Mptcp)]).collect();
+        let Some(&(_, mode)) = modes.iter().find(|(name, _)| *name == mode) else {
+            let names: Vec<&str> = modes.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(self.wrong("scenario.mode", &mode, &names.join(", ")));
         };
         let congestion = match scenario.contains_key("cc") {
             true => self.text(scenario, at, "cc")?,
@@ -265,7 +281,7 @@ impl Line<'_> {
         let rmem = or("rmem", RMEM)?;
         Ok(Setup {
             mode,
-            paths: self.paths(scenario)?,
+            paths,
             congestion,
             amount,
             rmem,
@@ -274,11 +290,11 @@ impl Line<'_> {
         })
     }
 
-    fn paths(&self, scenario: &Object) -> Result<[PathSetup; 2], ReferenceError> {
+    fn paths(&self, scenario: &Object) -> Result<Vec<PathSetup>, ReferenceError> {
         let value = scenario.get("paths");
-        let list = value.and_then(Value::as_array).filter(|list| list.len() == 2);
+        let list = value.and_then(Value::as_array).filter(|list| (2..=4).contains(&list.len()));
         let shown = value.map_or("nothing".into(), Value::to_string);
-        let wrong = || self.wrong("scenario.paths", &shown, "a list of two objects");
+        let wrong = || self.wrong("scenario.paths", &shown, "a list of 2 to 4 objects");
         let list = list.ok_or_else(wrong)?;
         let path = |i: usize| {
             let at = format!("scenario.paths.{i}");
@@ -299,9 +315,27 @@ impl Line<'_> {
                     self.wrong(&format!("{at}.queue_pkts"), &queue.to_string(), "a number of packets above zero")
                 })?,
                 loss_percent,
+                steps: self.steps(path, &at)?,
             })
         };
-        Ok([path(0)?, path(1)?])
+        (0..list.len()).map(path).collect()
+    }
+
+    /// Reads `[[seconds after the connect, rate], ...]`, if it is there.
+    fn steps(&self, path: &Object, at: &str) -> Result<Vec<RateStep>, ReferenceError> {
+        let Some(value) = path.get("steps") else { return Ok(Vec::new()) };
+        let step = |pair: &Value| match pair.as_array()?.as_slice() {
+            [at, rate] => Some(RateStep { at_s: at.as_f64()?, rate_mbps: rate.as_f64()? }),
+            _ => None,
+        };
+        let steps: Option<Vec<RateStep>> = value.as_array().and_then(|list| list.iter().map(step).collect());
+        let ordered = |steps: &Vec<RateStep>| {
+            steps.iter().all(|s| s.at_s > 0.0 && s.rate_mbps > 0.0) && steps.is_sorted_by(|a, b| a.at_s < b.at_s)
+        };
+        steps.filter(ordered).ok_or_else(|| {
+            let allowed = "a list of [seconds after the connect, rate], both above zero, in the order of time";
+            self.wrong(&format!("{at}.steps"), &value.to_string(), allowed)
+        })
     }
 
     /// Reads the value of a key with `get`.

@@ -21,9 +21,9 @@ pub struct OurRun {
     /// Completion time in seconds of a sized run, else goodput in 10⁶ bit/s.
     pub value: f64,
     /// Whole frames at the server, bytes, by path.
-    pub frame_bytes: [f64; 2],
+    pub frame_bytes: Vec<f64>,
     /// Frames dropped at the bottleneck, by path.
-    pub queue_drops: [u64; 2],
+    pub queue_drops: Vec<u64>,
     /// Data segments retransmitted on their own subflow.
     pub retransmitted_segments: u64,
     /// Retransmission timeouts.
@@ -38,8 +38,8 @@ impl OurRun {
         OurRun {
             seed,
             value: if reference.setup.is_sized() { f64::INFINITY } else { 0.0 },
-            frame_bytes: [0.0; 2],
-            queue_drops: [0; 2],
+            frame_bytes: vec![0.0; reference.setup.paths.len()],
+            queue_drops: vec![0; reference.setup.paths.len()],
             retransmitted_segments: 0,
             timeouts: 0,
             problem: Some(problem),
@@ -79,17 +79,17 @@ pub fn run_variant(
             // A transfer that never ended took at least the whole time limit.
             Amount::Bytes(_) => measured.metrics.completion_s.unwrap_or(scenario.duration.as_secs_f64()),
         },
-        frame_bytes: [0.0; 2],
-        queue_drops: [0; 2],
+        frame_bytes: Vec::new(),
+        queue_drops: Vec::new(),
         retransmitted_segments: measured.metrics.retransmitted_segments,
         timeouts: measured.metrics.timeouts,
         problem: (measured.status != Status::Completed).then(|| measured.reason.unwrap_or_default()),
     };
-    for (i, path) in scenario.paths.iter().enumerate().take(2) {
+    for path in &scenario.paths {
         let [bottleneck, wire] = path.up[..] else { continue };
-        out.queue_drops[i] = measured.links[bottleneck].count(Fate::QueueFull);
+        out.queue_drops.push(measured.links[bottleneck].count(Fate::QueueFull));
         let link = &measured.links[wire];
-        out.frame_bytes[i] = (link.delivered_bytes + ETHERNET_BYTES * link.delivered_packets) as f64;
+        out.frame_bytes.push((link.delivered_bytes + ETHERNET_BYTES * link.delivered_packets) as f64);
     }
     Ok(out)
 }
@@ -121,16 +121,25 @@ pub fn scenario_text(reference: &Reference, seed: u64) -> String {
     if let Amount::Seconds(s) = setup.amount {
         text += &format!("duration = \"{}ns\"\n", start + (s * 1e9) as u64);
     }
-    for node in ["client", "server", "router0", "router1"] {
+    let routers = (0..setup.paths.len()).map(|i| format!("router{i}"));
+    for node in ["client".to_owned(), "server".to_owned()].into_iter().chain(routers) {
         text += &format!("\n[[node]]\nname = \"{node}\"\n");
     }
+    let shaper = |mbps: f64| format!("token-bucket:rate={}bps:burst={BURST}B", (mbps * 1e6).round() as u64);
     for (i, path) in setup.paths.iter().enumerate() {
-        let (rate, delay) = ((path.rate_mbps * 1e6).round() as u64, (path.delay_ms * 1e6).round() as u64);
+        let (rate, delay) = (shaper(path.rate_mbps), (path.delay_ms * 1e6).round() as u64);
         let queue = u64::from(path.queue_packets) * PACKET;
         text += &format!(
             "\n[[link]]\nname = \"bottleneck{i}\"\nbetween = [\"client\", \"router{i}\"]\n\
-             up = {{ rate = \"token-bucket:rate={rate}bps:burst={BURST}B\", queue = \"{queue}B\" }}\n\
-             \n[[link]]\nname = \"wire{i}\"\nbetween = [\"router{i}\", \"server\"]\ndelay = \"{delay}ns\"\n\
+             up = {{ rate = \"{rate}\", queue = \"{queue}B\" }}\n"
+        );
+        for step in &path.steps {
+            let at = start + (step.at_s * 1e9).round() as u64;
+            let rate = shaper(step.rate_mbps);
+            text += &format!("\n[[link.change]]\nat = \"{at}ns\"\ndirection = \"up\"\nrate = \"{rate}\"\n");
+        }
+        text += &format!(
+            "\n[[link]]\nname = \"wire{i}\"\nbetween = [\"router{i}\", \"server\"]\ndelay = \"{delay}ns\"\n\
              up = {{ loss = \"{}%\" }}\n\
              \n[[path]]\nname = \"path{i}\"\nlinks = [\"bottleneck{i}\", \"wire{i}\"]\n",
             path.loss_percent
@@ -140,19 +149,18 @@ pub fn scenario_text(reference: &Reference, seed: u64) -> String {
 }
 
 fn connection(reference: &Reference, setup: &Setup, start: u64) -> String {
-    let (paths, mptcp) = match setup.mode {
-        Mode::Tcp(path) => (format!("[\"path{path}\"]"), false),
-        Mode::Mptcp => ("[\"path0\", \"path1\"]".into(), true),
-    };
+    let mptcp = setup.mode == Mode::Mptcp;
+    let paths: Vec<String> = setup.used_paths().map(|path| format!("\"path{path}\"")).collect();
+    let (paths, subflows) = (paths.join(", "), setup.paths.len());
     let workload = match setup.amount {
         Amount::Seconds(_) => "bulk".into(),
         Amount::Bytes(size) => format!("transfer:size={size}B"),
     };
     format!(
-        "\n[[connection]]\nname = \"measured\"\nmeasured = true\npaths = {paths}\nmptcp = {mptcp}\nstart = \"{start}ns\"\n\
+        "\n[[connection]]\nname = \"measured\"\nmeasured = true\npaths = [{paths}]\nmptcp = {mptcp}\nstart = \"{start}ns\"\n\
          direction = \"upload\"\nworkload = \"{workload}\"\nscheduler = \"{}\"\nhost = \"linux\"\nfailure_detection = \"linux\"\n\
          congestion = \"{}\"\nsend_buffer = \"{}B\"\nreceive_buffer = \"{}\"\npath_manager = \"default\"\n\
-         max_subflows = 2\nnagle = true\nsend_buffer_tuning = true\npr = false\nmtu = 1500\ninitial_window = 10\nmin_rto = \"200ms\"\ntimer_tick = \"1ms\"\nleast_window_shift = 10\n",
+         max_subflows = {subflows}\nnagle = true\nsend_buffer_tuning = true\npr = false\nmtu = 1500\ninitial_window = 10\nmin_rto = \"200ms\"\ntimer_tick = \"1ms\"\nleast_window_shift = 10\n",
         if mptcp { "linux" } else { "single" },
         setup.congestion,
         setup.wmem,

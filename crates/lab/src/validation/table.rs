@@ -1,7 +1,7 @@
 //! Comparisons as text, and results of other schedulers in the scenarios that were measured with Linux.
 
 use super::compare::{Comparison, Quartiles};
-use super::limits::Summary;
+use super::limits::{Summary, plain_tcp};
 use super::run::OurRun;
 use core::fmt::Write;
 use pathweave_units::counted;
@@ -10,49 +10,74 @@ use pathweave_units::counted;
 /// bytes and the drops at the bottleneck, Linux's before ours.
 pub fn comparison_table(all: &[Comparison]) -> String {
     let width = all.iter().map(|c| c.reference.id.len()).max().unwrap_or(0).max(8);
+    let paths = all.iter().map(|c| c.reference.setup.paths.len()).max().unwrap_or(0);
     let mut out = format!(
-        "{:width$}  {:>8} {:^19}  {:>8} {:^19}  {:>7}  {:>15}  {:>15}  {:>11}  {:>11}\n",
-        "scenario",
-        "Linux",
-        "quartiles",
-        "ours",
-        "quartiles",
-        "differ",
-        "path 0, MB",
-        "path 1, MB",
-        "drops 0",
-        "drops 1",
+        "{:width$}  {:>8} {:^19}  {:>8} {:^19}  {:>7}",
+        "scenario", "Linux", "quartiles", "ours", "quartiles", "differ",
     );
+    for path in 0..paths {
+        let _ = write!(out, "  {:>15}", format!("path {path}, MB"));
+    }
+    for path in 0..paths {
+        let _ = write!(out, "  {:>11}", format!("drops {path}"));
+    }
+    out.push('\n');
     for c in all {
         let number = |v: f64| if c.class.sized { format!("{v:.4}") } else { format!("{v:.3}") };
+        let unit = if c.class.sized { "s" } else { "M" };
         let quartiles = |first: f64, third: f64| format!("{} to {}", number(first), number(third));
-        let frames = |path: usize| format!("{:.2} / {:.2}", c.linux_frames[path] / 1e6, c.our_frames[path] / 1e6);
-        let drops = |path: usize| {
-            let median = |list: Vec<u64>| super::Quartiles::of(list.into_iter().map(|n| n as f64)).median;
-            let linux = median(c.reference.runs.iter().map(|r| r.queue_drops[path]).collect());
-            format!("{linux:.0} / {:.0}", median(c.runs.iter().map(|r| r.queue_drops[path]).collect()))
-        };
         let _ = write!(
             out,
-            "{:width$}  {:>7}{} {:^19}  {:>7}{} {:^19}  {:>+6.1}%  {:>15}  {:>15}  {:>11}  {:>11}",
+            "{:width$}  {:>7}{unit} {:^19}  {:>7}{unit} {:^19}  {:>+6.1}%",
             c.reference.id,
             number(c.linux.median),
-            if c.class.sized { "s" } else { "M" },
             quartiles(c.linux.first, c.linux.third),
             number(c.ours.median),
-            if c.class.sized { "s" } else { "M" },
             quartiles(c.ours.first, c.ours.third),
             100.0 * c.difference(),
-            frames(0),
-            frames(1),
-            drops(0),
-            drops(1),
         );
+        let mut cells = |width: usize, cell: &dyn Fn(usize) -> String| {
+            for path in 0..paths {
+                let cell = if path < c.reference.setup.paths.len() { cell(path) } else { String::new() };
+                let _ = write!(out, "  {cell:>width$}");
+            }
+        };
+        cells(15, &|path| format!("{:.2} / {:.2}", c.linux_frames[path] / 1e6, c.our_frames[path] / 1e6));
+        cells(11, &|path| {
+            let median = |list: Vec<u64>| Quartiles::of(list.into_iter().map(|n| n as f64)).median;
+            let linux = median(c.reference.runs.iter().map(|r| r.queue_drops[path]).collect());
+            format!("{linux:.0} / {:.0}", median(c.runs.iter().map(|r| r.queue_drops[path]).collect()))
+        });
         if c.incomplete() > 0 {
             let reason = c.runs.iter().find_map(|r| r.problem.as_deref()).unwrap_or("");
             let _ = write!(out, "  {} of {} did not complete: {reason}", c.incomplete(), counted(c.runs.len(), "run"));
         }
+        out.truncate(out.trim_end().len());
         out.push('\n');
+    }
+    out
+}
+
+/// A line for each scenario without random loss whose Linux runs differ by more than 20 %: smallest value, median and
+/// largest value of Linux's runs and of ours. Empty if there is none.
+pub fn ranges_table(all: &[Comparison]) -> String {
+    let scattered: Vec<&Comparison> = all.iter().filter(|c| c.is_scattered()).collect();
+    let width = scattered.iter().map(|c| c.reference.id.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for c in scattered {
+        if out.is_empty() {
+            out = "\nLinux's runs differ by more than 20 %: smallest, median, largest\n".into();
+        }
+        let [linux, ours] = c.ranges();
+        let range = |(least, most): (f64, f64), median: f64| format!("{least:.3} {median:.3} {most:.3}");
+        let _ = writeln!(
+            out,
+            "{:width$}  Linux {:24}  ours {:24}  {}",
+            c.reference.id,
+            range(linux, c.linux.median),
+            range(ours, c.ours.median),
+            if c.ranges_overlap() { "overlap" } else { "do not overlap" },
+        );
     }
     out
 }
@@ -146,6 +171,44 @@ pub fn gain_table(all: &[Alternatives<'_>]) -> String {
     for i in 0..first.medians.len() {
         let gains = all.iter().filter_map(|a| a.gains().nth(i));
         let _ = write!(out, "  {:>17.1}%", 100.0 * Quartiles::of(gains).median);
+    }
+    out.push('\n');
+    out
+}
+
+/// A line for each MPTCP scenario of whose paths each was measured with plain TCP: how much more goodput than the best
+/// single path Linux, our `linux` and each scheduler deliver. Linux is compared with Linux's plain TCP, the others with
+/// ours. The last line counts the scenarios that are more than 2.5 % below. Empty if there is no such scenario.
+pub fn best_path_table(all: &[Alternatives<'_>], comparisons: &[Comparison]) -> String {
+    let mut rows: Vec<(&str, Vec<f64>)> = Vec::new();
+    for a in all {
+        let Some(tcp) = plain_tcp(comparisons, a.comparison) else { continue };
+        let best = |of: &dyn Fn(&Comparison) -> f64| tcp.iter().map(|c| c.goodput(of(c))).fold(0.0, f64::max);
+        let (linux, ours) = (best(&|c| c.linux.median), best(&|c| c.ours.median));
+        let c = a.comparison;
+        let mut gains = vec![c.goodput(c.linux.median) / linux - 1.0, c.goodput(c.ours.median) / ours - 1.0];
+        gains.extend(a.medians.iter().map(|(_, median)| c.goodput(*median) / ours - 1.0));
+        rows.push((&c.reference.id, gains));
+    }
+    let (Some(first), false) = (all.first(), rows.is_empty()) else { return String::new() };
+    let label = "more than 2.5 % below";
+    let width = rows.iter().map(|(id, _)| id.len()).max().unwrap_or(0).max(label.len());
+    let mut out = format!("{:width$}", "against the best path");
+    for name in ["Linux", "linux"].into_iter().chain(first.medians.iter().map(|(name, _)| name.as_str())) {
+        let _ = write!(out, "  {name:>11}");
+    }
+    out.push('\n');
+    for (id, gains) in &rows {
+        let _ = write!(out, "{id:width$}");
+        for gain in gains {
+            let _ = write!(out, "  {:>+10.1}%", 100.0 * gain);
+        }
+        out.push('\n');
+    }
+    let _ = write!(out, "{label:width$}");
+    for i in 0..first.medians.len() + 2 {
+        let below = rows.iter().filter(|(_, gains)| gains[i] < -0.025).count();
+        let _ = write!(out, "  {:>11}", format!("{below} of {}", rows.len()));
     }
     out.push('\n');
     out

@@ -1,7 +1,7 @@
 //! Tests of reading reference files, setting scenarios up, and judging differences.
 
 use super::*;
-use crate::scenario::{Document, Rate, Variant};
+use crate::scenario::{Document, LinkChange, Rate, Variant};
 use pathweave_algorithms::Registry;
 use pathweave_netsim::{Loss, QueueLimit};
 use pathweave_proto::config::{FailureDetection, ReceiveBuffer};
@@ -37,7 +37,8 @@ fn lines_of_one_scenario_come_together() {
         [("a/mptcp", 2), ("b/mptcp", 1)]
     );
     let run = &references[0].runs[0];
-    assert_eq!((run.value, run.queue_drops, run.retransmitted_segments, run.timeouts), (2.0, [3, 0], Some(7), None));
+    assert_eq!((run.value, run.retransmitted_segments, run.timeouts), (2.0, Some(7), None));
+    assert_eq!(run.queue_drops, [3, 0]);
     // Half of the run's bytes arrived in its two seconds.
     assert_eq!(run.frame_bytes, [450_000.0, 80_000.0]);
     assert_eq!(references[0].largest_window(), Some(38_912));
@@ -101,6 +102,32 @@ fn random_loss_counts_on_paths_in_use_only() {
     assert_eq!(["tcp0", "tcp1", "mptcp"].map(on), [false, true, true]);
 }
 
+/// [`line`] with a third path, whose rate changes twice.
+fn line_with_third_path(id: &str, seed: u64, goodput: f64, steps: &str) -> String {
+    let third = format!("}}, {{\"rate_mbps\": 30, \"delay_ms\": 5, \"queue_pkts\": 50, \"steps\": {steps}}}]");
+    let result = "\"path2\": {\"received_frame_bytes\": 500000, \"queue_drops\": 1}, \"sender\"";
+    line(id, seed, goodput, "").replace("0.1}]", &format!("0{third}")).replace("\"sender\"", result)
+}
+
+#[test]
+fn three_paths_and_changing_rates_are_set_up_as_linux_had_them() {
+    let text = line_with_third_path("a/mptcp", 1, 2.0, "[[0.5, 3], [1.25, 30]]");
+    let references = read(&text);
+    let scenario = scenario(&references[0]);
+    let connection = &scenario.connections[0];
+    assert_eq!((connection.paths.as_slice(), connection.engine.max_subflows), (&[0, 1, 2][..], 3));
+    let bottleneck = &scenario.links[scenario.paths[2].up[0]];
+    let changes: Vec<_> = bottleneck.changes.iter().map(|c| (c.at - connection.start, c.change.clone())).collect();
+    let shaper = |mbps| Rate::TokenBucket { rate: Bitrate::from_mbps(mbps), burst_bytes: 3028 };
+    let expected =
+        [(500, 3), (1250, 30)].map(|(ms, mbps)| (Duration::from_millis(ms), LinkChange::Shaper(shaper(mbps))));
+    assert_eq!(changes, expected);
+    let down = &scenario.links[scenario.paths[2].down[1]];
+    assert_eq!((down.changes.len(), references[0].runs[0].queue_drops.as_slice()), (0, &[3, 0, 1][..]));
+    let run = run(&references[0], 1, &Registry::builtin()).expect("it runs");
+    assert!(run.frame_bytes.len() == 3 && run.frame_bytes[2] > 100_000.0, "{run:?}");
+}
+
 #[test]
 fn mistakes_are_told_with_their_line() {
     let right = line("a/mptcp", 1, 2.0, "");
@@ -122,6 +149,15 @@ fn mistakes_are_told_with_their_line() {
     says(
         &with("\"loss_pct\": 0.1", "\"loss_pct\": 101"),
         "ref.jsonl:3: scenario.paths.1.loss_pct = 101: allowed: 0 to 100",
+    );
+    says(
+        &with("\"loss_pct\": 0.1", "\"steps\": [[2, 1], [1, 2]]"),
+        "ref.jsonl:3: scenario.paths.1.steps = [[2,1],[1,2]]: allowed: a list of [seconds after the connect, rate], both \
+         above zero, in the order of time",
+    );
+    says(
+        &with("\"mode\": \"mptcp\"", "\"mode\": \"tcp2\""),
+        "ref.jsonl:3: scenario.mode = tcp2: allowed: tcp0, tcp1, mptcp",
     );
     says(&with("null", "[1]"), "ref.jsonl:3: path1.window_bytes = [1]: allowed: [median, largest] in bytes, or null");
     says(&with("\"bytes\": 1000000, ", ""), "ref.jsonl:3: bytes = nothing: allowed: a number from zero");
@@ -187,6 +223,47 @@ fn a_benefit_within_five_percent_is_not_clear() {
     let summary = Summary::new(&group([8.0, 1.0, 8.02], [8.0, 1.0, 7.9]));
     assert_eq!((summary.benefits[0].clear, summary.benefits[0].agrees()), (false, false));
     assert_eq!(verdict(&summary, "sign of the aggregation benefit"), None);
+}
+
+#[test]
+fn more_paths_and_changing_rates_have_classes_and_limits_of_their_own() {
+    let steady = ours(&read(&line_with_third_path("n/mptcp", 1, 2.0, "[]"))[0], 2.1);
+    let steps = ours(&read(&line_with_third_path("s/mptcp", 1, 2.0, "[[1, 3]]"))[0], 2.01);
+    let summary = Summary::new(&[steady, steps]);
+    let names: Vec<_> = summary.rows.iter().map(|r| r.name.as_str()).collect();
+    assert_eq!(names, ["MPTCP, 3 paths, no loss, timed", "MPTCP, 3 paths, rates change, no loss, timed"]);
+    assert_eq!(verdict(&summary, "MPTCP, 3 and 4 paths, no loss, timed"), Some(false), "5 % is too far at the median");
+    assert_eq!(verdict(&summary, "MPTCP, rates change, no loss, timed"), Some(true));
+    assert_eq!(verdict(&summary, "MPTCP, no loss, timed"), None, "this is for two steady paths");
+}
+
+#[test]
+fn scattered_runs_of_linux_are_compared_by_their_ranges() {
+    let text = [1.0, 2.0, 3.0].iter().zip(1..).map(|(g, seed)| line_with_third_path("n/mptcp", seed, *g, "[]") + "\n");
+    let reference = &read(&text.collect::<String>())[0];
+    let what = "MPTCP, 3 and 4 paths or rates change, Linux's runs beyond 20 %";
+    for (here, overlaps) in [(2.9, true), (3.1, false)] {
+        let all = [ours(reference, here)];
+        let summary = Summary::new(&all);
+        assert_eq!(
+            (verdict(&summary, what), verdict(&summary, "MPTCP, 3 and 4 paths, no loss, timed")),
+            (Some(overlaps), None)
+        );
+        let text = ranges_table(&all);
+        assert!(text.contains("Linux 1.000 2.000 3.000") && text.contains("do not") != overlaps, "{text}");
+    }
+}
+
+#[test]
+fn each_scheduler_is_compared_with_the_best_single_path() {
+    let all = group([8.0, 1.0, 7.0], [10.0, 1.0, 9.0]);
+    let mut run = OurRun::failed(&all[2].reference, 1, String::new());
+    run.value = 9.9;
+    let text = best_path_table(&[Alternatives::new(&all[2], vec![("minrtt".into(), vec![run])])], &all);
+    let words =
+        |line: usize| text.lines().nth(line).expect("there are three lines").split_whitespace().collect::<Vec<_>>();
+    assert_eq!(words(1), ["g/mptcp", "-12.5%", "-10.0%", "-1.0%"]);
+    assert!(text.ends_with("1 of 1       1 of 1       0 of 1\n"), "{text}");
 }
 
 #[test]

@@ -189,9 +189,7 @@ impl Shared {
                 //= tests: middleboxes::data_that_was_acknowledged_proactively_and_lost_comes_again, dss::a_data_ack_need_not_be_on_every_segment
                 let number = segment.options.dss.and_then(|d| d.data_ack);
                 let ack = keys.own_position(number?, self.sender.map.first_unacked())?;
-                // The segment's own window, even if the subflow has ignored it (an old segment, such as a keep-alive).
-                // With another window the edge would be where the peer never offered it.
-                Some((ack, u64::from(segment.window) * subflow.tcp.peer_window_step()))
+                Some((ack, subflow.tcp.window_at_data_ack(segment)))
             }
         }
     }

@@ -236,7 +236,7 @@ impl Shared {
                         if receiver == local =>
                     {
                         let keys = Keys::new(local, sender, flags.no_join_to_initial_address);
-                        self.addresses.announce_all(&keys);
+                        self.addresses.announce_all(&keys, self.host.announces_one_at_a_time());
                         Mode::Agreed(keys)
                     }
                     _ => Mode::Plain,
@@ -259,6 +259,9 @@ impl Shared {
         subflow.tcp.reserve_options(if mptcp { DSS_BYTES } else { 0 });
         subflow.tcp.reserve_more_options(more);
         subflow.tcp.probe_at_least_every(None);
+        if subflow.join != Join::Initial {
+            self.addresses.release_one();
+        }
         if let Join::AwaitFourthAck { .. } = subflow.join {
             subflow.third_ack_again = Some(now + subflow.tcp.rto().max(THIRD_ACK_INTERVAL));
         }

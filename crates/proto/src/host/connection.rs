@@ -128,6 +128,12 @@ rules!(
             None
         }
 
+        /// Whether an address is announced only when the one before it was echoed, or when a subflow has joined. If not,
+        /// all addresses are announced together.
+        fn announces_one_at_a_time(&self) -> bool {
+            false
+        }
+
         /// Frees the spare capacity of the host's lists.
         fn shrink(&mut self) {}
 

@@ -191,6 +191,19 @@ rules!(
             limited
         }
 
+        /// Whether a smaller window counts that comes with an acknowledgement which repeats the one before. If not, the
+        /// window before stays the subflow's, and it counts from each DATA_ACK that comes on this subflow.
+        fn takes_window_of_repetition(&self) -> bool {
+            true
+        }
+
+        /// Whether the retransmission timer starts anew when a segment is selectively acknowledged that was sent before
+        /// the first unacknowledged one was last sent. If not, only new data that is acknowledged restarts it
+        /// (RFC 6298 §5.3).
+        fn restarts_timeout_at_old_sacks(&self) -> bool {
+            false
+        }
+
         /// Time added to each timer of RFC 8985 (RACK and TLP).
         #[inline]
         fn timer_slack(&self) -> Duration {

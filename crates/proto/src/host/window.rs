@@ -125,6 +125,13 @@ rules!(
             bytes + held
         }
 
+        /// Whether Multipath TCP data beyond a hole is dropped if it ends beyond the offered edge. If not, data a little
+        /// beyond the edge is taken.
+        #[inline]
+        fn drops_beyond_edge(&self) -> bool {
+            false
+        }
+
         /// Whether the window is smaller while some subflow has not received a full segment.
         #[inline]
         fn distrusts_new_subflows(&self) -> bool {

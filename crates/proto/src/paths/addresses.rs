@@ -65,6 +65,8 @@ pub(crate) struct AddressBook {
     taken: RateLimiter,
     /// Announcements and echoes for the next acknowledgements.
     announce: VecDeque<MptcpOption>,
+    /// Announcements that wait for the announcement before them to be echoed, or for a join.
+    held: VecDeque<MptcpOption>,
     unechoed: Vec<Unechoed>,
 }
 
@@ -72,6 +74,7 @@ impl AddressBook {
     /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.announce.shrink_to_fit();
+        self.held.shrink_to_fit();
         self.unechoed.shrink_to_fit();
     }
 
@@ -110,6 +113,7 @@ impl AddressBook {
             initial_removed: false,
             taken: RateLimiter::new(ADDRESSES, ADDRESS_PERIOD),
             announce: VecDeque::new(),
+            held: VecDeque::new(),
             unechoed: Vec::new(),
         }
     }
@@ -154,12 +158,20 @@ impl AddressBook {
         self.local.iter().find(|a| a.1 == address).map_or(AddressId(0), |a| a.0)
     }
 
-    /// Announces every local address except that of the first subflow.
-    pub(crate) fn announce_all(&mut self, keys: &Keys) {
-        for (id, address, _) in &self.local {
-            if *address != self.initial_local.ip() {
-                self.announce.push_back(announcement(keys, *id, *address, None));
-            }
+    /// Announces every local address except that of the first subflow. `one_at_a_time`: each further announcement is
+    /// released by [`release_one`](Self::release_one).
+    pub(crate) fn announce_all(&mut self, keys: &Keys, one_at_a_time: bool) {
+        let others = self.local.iter().filter(|a| a.1 != self.initial_local.ip());
+        self.held.extend(others.map(|(id, address, _)| announcement(keys, *id, *address, None)));
+        let now = if one_at_a_time { 1 } else { self.held.len() };
+        self.announce.extend(self.held.drain(..now.min(self.held.len())));
+    }
+
+    /// Releases the next announcement that waits, unless an announcement is still to be sent.
+    pub(crate) fn release_one(&mut self) {
+        let is_ours = |option: &MptcpOption| matches!(option, MptcpOption::AddAddress { hmac: Some(_), .. });
+        if !self.announce.iter().any(is_ours) {
+            self.announce.extend(self.held.pop_front());
         }
     }
 
@@ -221,7 +233,11 @@ impl AddressBook {
     //= tests: add_addr::a_lost_announcement_is_repeated
     pub(crate) fn repeat_announcements(&mut self, now: Instant) {
         let due = |u: &Unechoed| u.again.is_some_and(|t| t <= now);
+        let before = self.unechoed.len();
         self.unechoed.retain(|u| !due(u) || u.tries < TRIES);
+        if self.unechoed.len() < before {
+            self.release_one();
+        }
         for unechoed in self.unechoed.iter_mut().filter(|u| due(u)) {
             unechoed.again = None;
             self.announce.push_back(unechoed.option);
@@ -231,6 +247,7 @@ impl AddressBook {
     /// Handles the peer's echo of an announcement of ours.
     pub(crate) fn take_echo(&mut self, id: AddressId) {
         self.unechoed.retain(|u| u.id != id);
+        self.release_one();
     }
 
     /// Whether one more announcement or removal of the peer is read now, or one more probe that a removal causes is
@@ -343,6 +360,7 @@ impl AddressBook {
         let (id, _, _) = self.local.remove(i);
         self.unechoed.retain(|u| u.id != id);
         self.ports.retain(|(of, _)| *of != id);
+        self.held.retain(|option| !matches!(option, MptcpOption::AddAddress { id: of, .. } if *of == id));
         if tell {
             self.announce.push_back(MptcpOption::RemoveAddress { ids: AddressIds::one(id) });
         }
@@ -357,6 +375,7 @@ impl AddressBook {
     /// Stops announcing anything.
     pub(crate) fn stop_announcing(&mut self) {
         self.announce.clear();
+        self.held.clear();
         self.unechoed.clear();
     }
 }

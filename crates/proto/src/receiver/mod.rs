@@ -159,7 +159,11 @@ impl StreamReceiver {
         let len = u64::from(payload.len());
         // Plain TCP has acknowledged the data already, so no peer would send it again; data beyond the edge was cut off
         // before.
-        if mptcp && at + len > self.end_of_room() {
+        let end_of_room = match at > self.next() && self.window.drops_beyond_edge() {
+            true => self.window.edge(),
+            false => self.end_of_room(),
+        };
+        if mptcp && at + len > end_of_room {
             //= RFC 8684 §3.8: "DSN out of window (during normal operation): drop the data; do not send Data ACKs"
             //= tests: mappings::data_out_of_the_window_is_dropped_and_not_acknowledged_but_comes_again
             return 0;
@@ -319,7 +323,11 @@ mod tests {
     }
 
     fn offered(bytes: u64) -> StreamReceiver {
-        let mut window = ReceiveWindow::new(ReceiveBuffer::Fixed(bytes), true, &Host::Rfc, (1460, 1448));
+        offered_by(&Host::Rfc, bytes)
+    }
+
+    fn offered_by(host: &Host, bytes: u64) -> StreamReceiver {
+        let mut window = ReceiveWindow::new(ReceiveBuffer::Fixed(bytes), true, host, (1460, 1448));
         window.offer(DataSeq(0), 0, &Says { limit: u64::MAX, step: 1, largest_segment: 1 });
         StreamReceiver::new(window, 2048)
     }
@@ -333,6 +341,18 @@ mod tests {
         let last = 30_000 + WINDOW_SLACK - 1000;
         assert_eq!(offered(30_000).insert(DataSeq(last), piece(last, 1000), true), 1000);
         assert_eq!(offered(30_000).insert(DataSeq(last + 1), piece(last + 1, 1000), true), 0);
+    }
+
+    /// The kernel drops data beyond a hole that ends beyond the edge, but takes data in order.
+    #[cfg(feature = "host-linux")]
+    #[test]
+    fn a_linux_host_takes_nothing_beyond_a_hole_and_the_edge() {
+        let mut receiver = offered_by(&Host::Linux, 30_000);
+        let edge = receiver.window.edge().0;
+        let mut insert = |at: u64, len: u32| receiver.insert(DataSeq(at), piece(at, len), true);
+        assert_eq!((insert(edge - 999, 1000), insert(edge - 1000, 1000)), (0, 1000));
+        let to_hole = u32::try_from(edge).expect("it is small") - 1000;
+        assert_eq!((insert(0, to_hole), insert(edge, 1000)), (u64::from(to_hole), 1000));
     }
 
     /// Neither repeated data nor data beyond the end of the stream counts as new.

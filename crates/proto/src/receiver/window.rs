@@ -219,6 +219,12 @@ impl ReceiveWindow {
         self.rate * gain.as_secs_f64() >= WORTH_A_SEGMENT * self.buffer as f64
     }
 
+    /// Whether data beyond a hole that ends beyond the edge is dropped; see `WindowRules::drops_beyond_edge`.
+    #[inline]
+    pub(crate) fn drops_beyond_edge(&self) -> bool {
+        self.host.drops_beyond_edge()
+    }
+
     /// Whether the window is smaller while some subflow has not received a full segment.
     #[inline]
     pub(crate) fn distrusts_new_subflows(&self) -> bool {

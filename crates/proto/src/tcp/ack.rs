@@ -150,12 +150,22 @@ impl Tcp {
         self.track_delivery(now, &d);
 
         changes.loss = self.update_recovery(now, peers, &d);
-        if d.una_advanced || (d.segments > 0 && self.timer_is_probe()) {
+        if d.una_advanced
+            || (d.segments > 0 && self.timer_is_probe())
+            || (rtt.is_some() && self.tells_of_older_data(&samples))
+        {
             self.arm_after_ack(now);
         }
         self.feed_controller(now, peers, &d, rtt, round_ended);
         debug_assert!(self.queue.is_consistent(), "the counters agree with the segments: {:?}", self.queue);
         true
+    }
+
+    /// Whether newly SACKed data was sent before the first unacknowledged segment was last sent, and the host restarts
+    /// its retransmission timer then.
+    fn tells_of_older_data(&self, samples: &Samples) -> bool {
+        let (Some(sacked), Some(head)) = (samples.first_sacked, self.queue.head()) else { return false };
+        sacked < head.last_sent && self.host.restarts_timeout_at_old_sacks()
     }
 
     /// Takes what the acknowledgement number and the SACK blocks newly report to have arrived.

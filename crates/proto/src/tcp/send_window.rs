@@ -43,10 +43,15 @@ impl Tcp {
         //= like negative windows and TCP will not work"
         //= tests: zero_window::scaled_windows_are_rounded_but_kept
         let window = u64::from(segment.window) << shift;
-        let mut changed = window != self.peer_window.bytes;
-        self.peer_window.bytes = window;
-        self.peer_window.largest = self.peer_window.largest.max(window);
-        self.peer_window.seq = seq;
+        let repeats = ack == self.send.una && seq == self.peer_window.seq;
+        let shrinks = repeats && (1..self.peer_window.bytes).contains(&window);
+        let mut changed = false;
+        if !shrinks || self.host.takes_window_of_repetition() {
+            changed = window != self.peer_window.bytes;
+            self.peer_window.bytes = window;
+            self.peer_window.largest = self.peer_window.largest.max(window);
+            self.peer_window.seq = seq;
+        }
         if let Some(data_ack) = segment.options.dss.and_then(|dss| dss.data_ack) {
             let low = data_ack.expand(0) as u32;
             // The window counts from the DATA_ACK. But without SACK, duplicates caused by a loss must be counted even
@@ -54,5 +59,15 @@ impl Tcp {
             changed |= self.peer_window.data_ack.replace(low) != Some(low) && self.sack_recovery();
         }
         changed
+    }
+
+    /// The window that counts from the DATA_ACK of `segment`, bytes.
+    pub(crate) fn window_at_data_ack(&self, segment: &Segment) -> u64 {
+        match self.host.takes_window_of_repetition() {
+            // The segment's own window, even if the subflow has ignored it (an old segment, such as a keep-alive).
+            // With another window the edge would be where the peer never offered it.
+            true => u64::from(segment.window) * self.peer_window_step(),
+            false => self.peer_window.bytes,
+        }
     }
 }

@@ -39,6 +39,22 @@ fn an_announced_address_is_echoed_and_joined_whoever_sends() {
     }
 }
 
+/// The kernel's path manager announces one address at a time: the next one when the one before is echoed, or when a
+/// subflow has joined.
+#[cfg(feature = "host-linux")]
+#[test]
+fn a_linux_host_announces_the_next_address_after_an_echo_or_a_join() {
+    // The third segment of the handshake arrives at 30 ms, and an echo 20 ms after its announcement. The join over a
+    // path of 2 ms is complete 16 ms after the announcement, before the echo.
+    for (delays, times) in [([10, 20, 30, 40], [30, 50, 70]), ([10, 2, 30, 40], [30, 46, 50])] {
+        let mut pair = Pair::new(&delays, on_linux(config_by_announcement()));
+        pair.connect();
+        pair.run_until("joined", secs(1), |p| p.usable(Client) == 4);
+        let announced: Vec<_> = pair.sent(Server).filter(|p| announcement(p)).map(|p| p.at).collect();
+        assert_eq!(announced, times.map(at_ms), "{delays:?}");
+    }
+}
+
 /// A server behind a load balancer: its first address may not be joined (RFC 8684 §3.1, the flag C), and it announces
 /// its own.
 #[test]

@@ -16,6 +16,38 @@ fn open(recovery: LossRecovery) -> Pair {
     pair
 }
 
+/// The first of ten segments is lost, and so is its repetition; the last six come 200 ms late. On Linux their
+/// acknowledgements restart the timer, because they were sent before the repetition (`tcp_clean_rtx_queue`).
+#[cfg(feature = "host-linux")]
+#[test]
+fn on_linux_late_data_that_was_sent_before_a_repetition_restarts_the_timer() {
+    for (config, restarts) in [(tcp_config(), false), (on_linux(tcp_config()), true)] {
+        let mut pair = Pair::new(&[50], config);
+        pair.connect();
+        pair.clear_log();
+        let isn = pair.isn(Client, 0);
+        let (mut first, mut others) = (0, 0);
+        pair.script(move |p| {
+            if p.from == Server || !p.is_data() {
+                return Fate::Pass;
+            }
+            if p.segment.seq == isn.wrapping_add(1) {
+                first += 1;
+                return if first <= 2 { Fate::Drop } else { Fate::Pass };
+            }
+            others += 1;
+            if others <= 3 { Fate::Pass } else { Fate::Late(ms(200)) }
+        });
+        pair.write(Client, 10 * SEGMENT);
+        pair.run_for(secs(2));
+        let sent = pair.data(Client).filter(|p| pair.relative(p) == 1);
+        let times: Vec<_> = sent.map(|p| p.at.since(at_ms(100)).as_micros() / 1000).collect();
+        let &[0, 100..=130, again] = times.as_slice() else { panic!("{times:?}") };
+        // The late acknowledgements come at 300 ms. A timeout is a round trip and 200 ms.
+        assert_eq!(again >= 600, restarts, "{times:?}");
+    }
+}
+
 /// "a segment is never retransmitted too early, i.e., less than one RTO after the previous transmission of that
 /// segment" (§5).
 #[test]

@@ -104,6 +104,33 @@ fn an_old_segment_does_not_bring_back_an_old_window() {
     assert!(sent_end(&pair) > edge - 1448, "{}", sent_end(&pair));
 }
 
+/// The kernel does not take a smaller window of an acknowledgement that repeats the one before, but takes its DATA_ACK:
+/// the old window then counts from there, beyond what the peer offers.
+#[cfg(feature = "host-linux")]
+#[test]
+fn a_linux_host_counts_the_window_before_a_repetition_from_the_new_data_ack() {
+    let more = 8192;
+    for (config, moved) in [(config(), 0), (on_linux(config()), more)] {
+        let config = ConnectionConfig { receive_buffer: ReceiveBuffer::Fixed(200_000), ..config };
+        let mut pair = Pair::new(&[10], config);
+        pair.connect();
+        pair.write(Client, 1000);
+        pair.run_for(secs(1));
+        pair.script(|p| if p.from == Client && p.is_data() { Fate::Drop } else { Fate::Pass });
+        pair.write(Client, 10_000);
+        pair.run_for(ms(1));
+        let before = pair.the(Client).snapshot().sending;
+        let mut repeated = pair.forge(Server, 0);
+        repeated.window -= field(&pair, more);
+        let acked = pair.wire_dsn(Client, before.acked_bytes + more);
+        repeated.options.dss = Some(Dss { data_ack: Some(DataNumber::Long(acked)), mapping: None, data_fin: false });
+        pair.inject(Client, repeated);
+        let after = pair.the(Client).snapshot().sending;
+        assert_eq!(after.acked_bytes - before.acked_bytes, more);
+        assert_eq!(after.window_end - before.window_end, moved);
+    }
+}
+
 /// "A Window Scale option in a segment without a SYN bit MUST be ignored" (RFC 7323 §2.2).
 #[test]
 fn a_window_scale_outside_of_a_syn_is_ignored() {

@@ -129,6 +129,12 @@ impl ConnectionRules for LinuxConnection {
         (!self.delegation.waiting.is_empty()).then_some(self.delegation.at)
     }
 
+    /// The path manager announces one address each time its worker runs: after the handshake, after an echo, and after
+    /// a join (`mptcp_pm_create_subflow_or_signal_addr`).
+    fn announces_one_at_a_time(&self) -> bool {
+        true
+    }
+
     fn shrink(&mut self) {
         self.fragments.ends.shrink_to_fit();
         self.delegation.waiting.shrink_to_fit();

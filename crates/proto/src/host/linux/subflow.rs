@@ -120,6 +120,16 @@ impl SubflowRules for LinuxSubflow {
         time::halve(window, least, (idle, rto), buffers);
     }
 
+    /// `tcp_may_update_window`, `ack_update_msk` (`docs/notes/linux-6.12-shared-window.md`).
+    fn takes_window_of_repetition(&self) -> bool {
+        false
+    }
+
+    /// `tcp_clean_rtx_queue` (`docs/notes/linux-6.12-timers.md`).
+    fn restarts_timeout_at_old_sacks(&self) -> bool {
+        true
+    }
+
     fn timer_slack(&self) -> Duration {
         time::SLACK
     }

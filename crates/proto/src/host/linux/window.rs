@@ -210,6 +210,12 @@ impl WindowRules for Shares {
         self.occupied_by(buffer, memory)
     }
 
+    /// `mptcp_data_queue_ofo` (`docs/notes/linux-6.12-shared-window.md`).
+    #[inline]
+    fn drops_beyond_edge(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn distrusts_new_subflows(&self) -> bool {
         true
