@@ -175,7 +175,7 @@ impl Weave {
         let ahead = lanes.ahead(lane) as u64 / mss * mss;
         // Lanes with later arrivals would start even further ahead, so if this place is beyond the window, theirs are
         // too.
-        let range = beyond(view, ahead)?;
+        let range = place(view, ahead)?;
         let whole = view.inside_window(view.subflow(lane.id)?, range.clone())?;
         // With a single lane in use, one decision can assign everything.
         let most = if lanes.used == 1 { mss * u64::from(lane.room) } else { mss };
@@ -261,6 +261,18 @@ impl Scheduler for Weave {
             _ => {}
         }
     }
+}
+
+/// The first unassigned data after `ahead` unassigned bytes. Usually it is behind all assigned data, and no search is
+/// needed.
+fn place(view: &View<'_>, ahead: u64) -> Option<Range<DataSeq>> {
+    let (map, end) = (view.queue, view.queue.assigned_end());
+    let gaps = end.since(map.first_unacked()) - map.assigned_bytes();
+    if ahead < gaps {
+        return beyond(view, ahead);
+    }
+    let start = end + (ahead - gaps);
+    (start < map.written_end().min(view.send_window_end)).then_some(start..map.written_end())
 }
 
 /// Segments of an initial window, which a path may send before it is measured, and which may wait at a bottleneck.

@@ -232,7 +232,9 @@ impl Path {
     }
 
     fn sent(&self, at: DataSeq) -> Option<&Sent> {
-        let sent = self.sent.get(self.sent.partition_point(|s| s.range.end <= at))?;
+        // Usually it is one of the first pieces.
+        let near = self.sent.iter().take(4).find(|s| at < s.range.end);
+        let sent = near.or_else(|| self.sent.get(self.sent.partition_point(|s| s.range.end <= at)))?;
         (sent.range.start <= at).then_some(sent)
     }
 
@@ -246,8 +248,10 @@ impl Path {
     /// The time for which the path has been silent although an acknowledgement is overdue by a round trip of `rtt`
     /// seconds, s. One for a single segment may wait for the receiver's timer, so the second piece counts.
     pub(super) fn silent(&self, now: Instant, rtt: f64) -> f64 {
+        // Usually a decision follows an acknowledgement at once, and no search is needed.
+        let Some(at) = self.acknowledged_at.filter(|at| *at < now) else { return 0.0 };
         let second = self.sent.partition_point(|s| s.range.end <= self.acknowledged) + 1;
-        let (Some(second), Some(at)) = (self.sent.get(second), self.acknowledged_at) else { return 0.0 };
+        let Some(second) = self.sent.get(second) else { return 0.0 };
         let late = if second.due < now { now.since(second.due).as_secs_f64() - rtt } else { 0.0 };
         late.min(now.since(at).as_secs_f64()).max(0.0)
     }
