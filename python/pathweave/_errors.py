@@ -28,7 +28,7 @@ _OPTION = re.compile(rf"(?<![\w-])--({'|'.join(_OPTIONS)})\b(?!-)")
 
 def in_python(text: str) -> str:
     """An error of the native module, with arguments in place of the command's options: ``start`` for ``--from``."""
-    return _OPTION.sub(lambda found: _OPTIONS[found[1]], text)
+    return _OPTION.sub(lambda found: _OPTIONS[found[1]], text.removeprefix("--set: "))
 
 
 class PathweaveError(Exception):
@@ -50,7 +50,7 @@ class ArgumentError(InputError, TypeError):
 class ScenarioError(InputError):
     """A mistake in a scenario, in an override or in a scheduler's entry.
 
-    The text is ``FILE:LINE: key = value: allowed: ...``; for a mistake in the call itself, the argument is in place of the file.
+    The text is ``FILE:LINE: key = value: allowed: ...``; for a setting in the call itself, it begins with the key.
 
     Attributes:
         problem: ``syntax``, ``unknown-key``, ``missing`` or ``value``.

@@ -187,7 +187,10 @@ SCENARIOS = "a Scenario, the name of a built-in one, a file's path, or a list of
 def _list(scenario: AnyScenario | Iterable[AnyScenario]) -> list[AnyScenario]:
     if isinstance(scenario, Scenario | str | Path):
         return [scenario]
-    return arguments.listed("scenario", scenario, SCENARIOS)
+    found = arguments.listed("scenario", scenario, SCENARIOS)
+    if not found:
+        raise InputError(f"scenario = []: allowed: {SCENARIOS}")
+    return found
 
 
 def opened(scenario: AnyScenario) -> Scenario:

@@ -249,6 +249,8 @@ def _series(results: Results, metric: str | None, seed: int | None = None) -> al
         if row["quantity"] == quantity and row["value"] is not None
     ]
 
+    rows = _with_ends(rows)
+
     def chart(rows: list[Row]) -> Any:
         places = list(dict.fromkeys(row["of"] for row in rows))
         lines = (
@@ -265,6 +267,15 @@ def _series(results: Results, metric: str | None, seed: int | None = None) -> al
         return lines.properties(width=WIDTH, height=120).facet(row=altair.Row("of:N", sort=places, title=None))
 
     return by_scenario(rows, chart)
+
+
+def _with_ends(rows: list[Row]) -> list[Row]:
+    """Values over time with one more row at the end of each series, where its last step ends."""
+    series: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        series.setdefault((row["scenario"], row["scheduler"], row["of"]), []).append(row)
+    ends = [{**one[-1], "time_s": 2 * one[-1]["time_s"] - one[-2]["time_s"]} for one in series.values() if len(one) > 1]
+    return rows + ends
 
 
 def _shares(results: Results) -> altair.TopLevelMixin:

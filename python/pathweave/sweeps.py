@@ -126,7 +126,8 @@ class Sweep(Tabular):
             y: The metric; a column that is a number.
             kind: ``"lines"``: means of the seeds with 95 % intervals, a line for each scheduler; ``"heatmap"``: means as colours;
                 ``"wins"``: the best scheduler of each point, and how far it is ahead of the second.
-            rows: The parameter on the y axis of ``"heatmap"`` and ``"wins"`` (default: the second one with several values).
+            rows: The parameter on the y axis of ``"heatmap"`` and ``"wins"``, and of the panels of ``"lines"`` (default: the second one
+                with several values). If more parameters have several values, means are taken over these, without intervals.
         """
         from pathweave.sweep_plots import sweep_chart
 
@@ -208,6 +209,10 @@ def sweep(
     if executor not in (None, "ray") and not hasattr(executor, "submit"):
         raise arguments.wrong("executor", executor, "None, 'ray', or a concurrent.futures.Executor")
     part = _checked(shard)
+    if isinstance(schedulers, str):
+        raise arguments.wrong(
+            "schedulers", schedulers, "classes, or a dictionary of names and classes; the plan has the other names"
+        )
     _, own = _schedulers.entries(schedulers if schedulers is not None else ())
     ready = _native.Plan.read(arguments.file("plan", plan), quick, own)
     used = tuple(one for one in own if _is_used(ready, one))
