@@ -179,12 +179,14 @@ def _ranking(results: Results, metric: str) -> altair.TopLevelMixin:
 
 
 def _paired(results: Results, metric: str | None, against: str | None) -> altair.TopLevelMixin:
-    reference = against or next((row["reference"] for row in results.summary if row["reference"]), None)
+    reference = against
+    if against is None:
+        reference = next((row["reference"] for row in results.summary if row["reference"]), None)
     if reference is None or metric is None:
         raise InputError("against: no row to compare with; name a scheduler")
     labels = _labels(results)
     rows = [
-        {**row, "scheduler": labels[key], "to": labels.get((row["scenario"], reference), reference)}
+        {**row, "scheduler": labels[key], "against": labels.get((row["scenario"], reference), reference)}
         for row in results.differences(reference, metric)
         if row["difference"] is not None and (key := (row["scenario"], row["scheduler"])) in labels
     ]
@@ -193,7 +195,7 @@ def _paired(results: Results, metric: str | None, against: str | None) -> altair
 
     def chart(rows: list[Row]) -> Any:
         y = altair.Y("scheduler:N", sort=altair.EncodingSortField("difference", order="descending"), title=None)
-        title = f"{titled(metric)}: difference to {rows[0]['to']}, seed by seed, 95 % interval"
+        title = f"{titled(metric)}: difference to {rows[0]['against']}, seed by seed, 95 % interval"
         tip = tips("difference", "low", "high", "seeds", of=("scheduler", "significant"))
         base = altair.Chart(inline(rows)).encode(y=y, tooltip=tip)
         zero = altair.Chart(inline([{"zero": 0}])).mark_rule(strokeDash=[4, 3], color="grey").encode(x="zero:Q")

@@ -116,11 +116,10 @@ def _lines(rows: list[Row], keys: list[str], metric: str, pooled: list[str]) -> 
         color=altair.Color("scheduler:N", title=None),
         tooltip=tips("mean", "low", "high", "runs", of=("scheduler", *keys)),
     )
-    title = _mean_of(metric, pooled)
+    # Runs with other parameters are not a sample of one distribution, so their mean has no interval.
+    title = (_mean_of(metric, pooled) + ("" if pooled else ", 95 % interval")).split(": ")
     layers = [base.mark_line(point=True).encode(y=altair.Y("mean:Q", title=title))]
     if not pooled:
-        # Runs with other parameters are not a sample of one distribution, so their mean has no interval.
-        title += ", 95 % interval"
         ranges = base.mark_area(opacity=0.15) if numeric else base.mark_rule(opacity=0.6)
         layers.insert(0, ranges.encode(y=altair.Y("low:Q", title=title), y2="high:Q"))
     lines = altair.layer(*layers).properties(width=WIDTH, height=240 if len(keys) == 1 else 160)

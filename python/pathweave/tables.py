@@ -92,8 +92,9 @@ class Tabular(ABC):
         return {name: self._cells(name, range(row, row + 1))[0] for name in self.columns}
 
     def _known(self, name: object) -> str:
+        columns = self.columns
         try:
-            return one_of("column", name, self.columns)
+            return one_of("column", name, columns)
         except ValueError as error:
             raise (error if isinstance(error, TypeError) else KeyError(str(error))) from None
 
@@ -186,7 +187,10 @@ class _Part:
         return len(self._rows)
 
     def cells(self, name: str, rows: range) -> list[Any]:
-        return self._whole._cells(name, self._rows[rows.start : rows.stop])
+        if not rows:
+            return []
+        first, step = self._rows[rows.start], self._rows.step * rows.step
+        return self._whole._cells(name, range(first, first + step * len(rows), step))
 
     def column(self, name: str) -> list[Any]:
         return self.cells(name, range(len(self)))
