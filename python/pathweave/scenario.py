@@ -104,9 +104,9 @@ class Scenario:
     >>> scenario.overrides
     [('path.lte.loss', '1%'), ('connection.receive_buffer', '60KB'), ('duration', '12s')]
     >>> scenario.path["lte"].delay_ms = 30
-    >>> scenario.duration = 9
+    >>> scenario.duration = 15
     >>> scenario.path["lte"].delay, scenario.duration
-    ('30ms', '9s')
+    ('30ms', '15s')
     """
 
     _document: _native.Document

@@ -187,8 +187,8 @@ def test_settings_by_their_last_word():
         "path.lte.delay": "5ms",
     }
     assert overrides == wanted
-    with pytest.raises(TypeError, match=r"speed is not a setting.*; there are: .*delay"):
-        pathweave.compare("wifi-lte", speed="1Mbps")
+    with pytest.raises(TypeError, match=r"bandwidth is not a setting.*; there are: .*delay"):
+        pathweave.compare("wifi-lte", bandwidth="1Mbps")
     with pytest.raises(TypeError, match=r"receive_bufer is not a setting \(did you mean receive_buffer\?\)"):
         pathweave.compare("wifi-lte", receive_bufer="60KB")
 
