@@ -49,8 +49,10 @@ def signature(name: str, function: Callable[..., object]) -> str:
 
 
 def members(cls: type) -> Iterator[tuple[str, object]]:
-    """What users call, in the order of the source."""
-    for name, member in vars(cls).items():
+    """What users call, in the order of the source; what a class inherits from another one of this package comes first."""
+    own = [base for base in reversed(cls.__mro__) if base.__module__.startswith("pathweave.tables") or base is cls]
+    for name in dict.fromkeys(name for base in own for name in vars(base)):
+        member = next(vars(base)[name] for base in reversed(own) if name in vars(base))
         if not name.startswith("_") and (callable(member) or isinstance(member, property | classmethod | staticmethod)):
             yield name, member
 

@@ -8,6 +8,7 @@ True
 
 from pathweave import _native
 from pathweave._errors import (
+    ArgumentError,
     InputError,
     InternalError,
     Interrupted,
@@ -18,7 +19,7 @@ from pathweave._errors import (
 )
 from pathweave.comparison import algorithms, compare, run
 from pathweave.explanation import Explanation, Validation, explain, reproduce, validate
-from pathweave.results import Results, Table
+from pathweave.results import Results
 from pathweave.scenario import Element, Elements, Scenario, builtin_scenarios
 from pathweave.schedulers import (
     Assign,
@@ -34,10 +35,12 @@ from pathweave.schedulers import (
     unregister,
 )
 from pathweave.sweeps import Sweep, WorkerLostError, sweep
+from pathweave.tables import Table
 
 __version__ = _native.version
 
 __all__ = [
+    "ArgumentError",
     "Assign",
     "Element",
     "Elements",

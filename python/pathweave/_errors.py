@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -18,18 +19,38 @@ def hint(wanted: str, names: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
+_OPTIONS = {"from": "start", "to": "end", "set": "set", "schedulers": "schedulers", "scheduler": "scheduler"}
+_OPTIONS |= {
+    name: name for name in ("against", "why", "seeds", "seed", "jobs", "out", "quick", "shard", "resume", "only")
+}
+_OPTION = re.compile(rf"(?<![\w-])--({'|'.join(_OPTIONS)})\b(?!-)")
+
+
+def in_python(text: str) -> str:
+    """An error of the native module, with arguments in place of the command's options: ``start`` for ``--from``."""
+    return _OPTION.sub(lambda found: _OPTIONS[found[1]], text.removeprefix("--set: "))
+
+
 class PathweaveError(Exception):
     """Base class of all exceptions of this package."""
 
 
 class InputError(PathweaveError, ValueError):
-    """A mistake in a call. The text says what is allowed, as the command's errors do."""
+    """A mistake in a call. The text says what is allowed. It is the command's text, with arguments in place of options."""
+
+    def __init__(self, text: str) -> None:
+        """Takes the text."""
+        super().__init__(in_python(text))
+
+
+class ArgumentError(InputError, TypeError):
+    """An argument of a wrong type, or one that the function does not have. The text says what is allowed."""
 
 
 class ScenarioError(InputError):
     """A mistake in a scenario, in an override or in a scheduler's entry.
 
-    The text is the command's: ``FILE:LINE: key = value: allowed: ...``.
+    The text is ``FILE:LINE: key = value: allowed: ...``; for a setting in the call itself, it begins with the key.
 
     Attributes:
         problem: ``syntax``, ``unknown-key``, ``missing`` or ``value``.

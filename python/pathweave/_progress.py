@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pathweave._arguments import truth
+
 
 class Bar:
     """Counts finished runs; with tqdm it shows them."""
@@ -44,6 +46,8 @@ class Bar:
 @contextmanager
 def bar(wanted: bool | None, what: str) -> Iterator[Bar]:
     """A bar. By default it is shown on a terminal if tqdm is installed, and in a notebook if ipywidgets is installed too."""
+    if wanted is not None:
+        wanted = truth("progress", wanted)
     make: Any = None
     notebook = "ipykernel" in sys.modules
     # Without its widgets a notebook would get a line for each step.

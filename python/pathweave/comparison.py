@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from pathweave import _arguments as arguments
 from pathweave import _native
 from pathweave import schedulers as _schedulers
-from pathweave._errors import InputError, Interrupted, hint
+from pathweave._errors import ArgumentError, InputError, Interrupted, hint
 from pathweave._progress import bar
 from pathweave.results import Results
-from pathweave.scenario import Scenario, Setting
+from pathweave.scenario import Scenario, Setting, without_unit
 
 AnyScenario = Scenario | str | Path
 """A scenario, the name of a built-in one, or a file."""
@@ -39,15 +42,15 @@ def compare(
     Args:
         scenario: One or several scenarios, names of built-in ones, or files.
         schedulers: Names, with parameters after colons (``"blest:delta=0.02"``), classes, or a dictionary of names and classes; a
-            text is as after the command's ``--schedulers``. The default is the command's schedulers and all that are registered.
+            text has names between commas. The default is the command's schedulers and all that are registered.
         seeds: The number of seeds (1, 2, ...), or the seeds themselves.
         against: The row that all others are compared with: a scheduler or ``tcp-path0``, ... (default: plain TCP on
             its best path).
         why: The scheduler whose time is explained (default: the slowest that uses several paths).
         jobs: Number of runs at once (default: one per processor). Results do not depend on it.
         progress: Whether a bar is shown. The default is yes on a terminal and in a notebook, if tqdm is installed.
-        set: Overrides, written as after ``--set``: ``{"path.lte.loss": "1%"}``.
-        **settings: Overrides by their last word: ``duration="5s"`` is the scenario's, ``receive_buffer="60KB"`` every
+        set: Overrides by their full names: ``{"path.lte.loss": "1%"}``. Values are those of `Scenario`'s attributes.
+        **settings: Overrides by their last word: ``duration=5`` is the scenario's, ``receive_buffer="60KB"`` every
             connection's, ``loss="1%"`` every path's.
 
     Returns:
@@ -55,7 +58,8 @@ def compare(
 
     Raises:
         ScenarioError: If a scenario, a setting or a scheduler's entry is wrong; nothing was run then.
-        InputError: If something else in the call is wrong.
+        InputError: If something else in the call is wrong; `ArgumentError`, which is a `TypeError` too, for a wrong type and for a
+            keyword that does not exist.
         Interrupted: If Ctrl-C was pressed; ``results`` has the finished runs.
 
     >>> import pathweave
@@ -63,8 +67,11 @@ def compare(
     >>> sorted(set(results.runs.column("scheduler")))
     ['blest', 'minrtt', 'tcp-path0', 'tcp-path1']
     """
+    check_keywords(compare, settings)
     documents = [document_of(one, set, settings) for one in _list(scenario)]
-    return _compared(documents, schedulers, seed_list(seeds), (against, why), checked_jobs(jobs), progress)
+    row = "a scheduler's name, or tcp-path0, tcp-path1, ..."
+    named = (arguments.optional_text("against", against, row), arguments.optional_text("why", why, row))
+    return _compared(documents, schedulers, seed_list(seeds), named, checked_jobs(jobs), progress)
 
 
 def _compared(
@@ -114,8 +121,9 @@ def run(
     >>> result["status"], result["seed"], len(result["digest"])
     ('completed', 7, 32)
     """
+    check_keywords(run, settings)
     documents = [document_of(scenario, set, settings)]
-    return _compared(documents, [scheduler], seed_list([seed]), (None, None), None, False).run(0)
+    return _compared(documents, [scheduler], [one_seed(seed)], (None, None), None, False).run(0)
 
 
 class Parameter(TypedDict):
@@ -144,34 +152,45 @@ def algorithms(what: Literal["schedulers", "controllers"] = "schedulers") -> lis
     >>> [one["name"] for one in pathweave.algorithms()][:2]
     ['minrtt', 'roundrobin']
     """
-    if what not in ("schedulers", "controllers"):
-        raise InputError(f"what = {what}{hint(what, ('schedulers', 'controllers'))}: allowed: schedulers, controllers")
-    return _native.listing(what)
+    return _native.listing(arguments.one_of("what", what, ("schedulers", "controllers")))
+
+
+SEEDS = "a whole number from 1, or a list of the seeds themselves"
+SEED = "a whole number from 0 to 2^64 - 1"
 
 
 def seed_list(seeds: int | Iterable[int]) -> list[int]:
     """The seeds 1, 2, ... up to a number, or the seeds that are given."""
-    if isinstance(seeds, bool) or (isinstance(seeds, int) and seeds < 1):
-        raise InputError(f"seeds = {seeds}: allowed: a whole number from 1, or the seeds themselves")
-    found = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
-    if not found or any(isinstance(seed, bool) or not 0 <= seed < 2**64 for seed in found):
-        raise InputError(f"seeds = {found}: allowed: whole numbers from 0 to 2^64 - 1, one at least")
+    if isinstance(seeds, Integral):
+        return list(range(1, arguments.whole("seeds", seeds, SEEDS) + 1))
+    found = [one_seed(seed, "seeds") for seed in arguments.listed("seeds", seeds, SEEDS)]
+    if not found:
+        raise InputError(f"seeds = []: allowed: {SEEDS}, one at least")
     if len({*found}) < len(found):
         raise InputError("seeds: each seed once")
     return found
 
 
+def one_seed(seed: object, argument: str = "seed") -> int:
+    """The number of a seed."""
+    return arguments.whole(argument, seed, SEED, 0, 2**64 - 1)
+
+
 def checked_jobs(jobs: int | None) -> int | None:
     """The number of threads; raises `InputError` if it is not a number of at least 1."""
-    if jobs is not None and jobs < 1:
-        raise InputError(f"jobs = {jobs}: allowed: a whole number from 1")
-    return jobs
+    return None if jobs is None else arguments.whole("jobs", jobs, "a whole number from 1, or None: one per processor")
+
+
+SCENARIOS = "a Scenario, the name of a built-in one, a file's path, or a list of these"
 
 
 def _list(scenario: AnyScenario | Iterable[AnyScenario]) -> list[AnyScenario]:
     if isinstance(scenario, Scenario | str | Path):
         return [scenario]
-    return list(scenario)
+    found = arguments.listed("scenario", scenario, SCENARIOS)
+    if not found:
+        raise InputError(f"scenario = []: allowed: {SCENARIOS}")
+    return found
 
 
 def opened(scenario: AnyScenario) -> Scenario:
@@ -180,13 +199,15 @@ def opened(scenario: AnyScenario) -> Scenario:
         return scenario.copy()
     if isinstance(scenario, Path):
         return Scenario.from_file(scenario)
-    return Scenario(_native.Document.open(scenario))
+    return Scenario(_native.Document.open(arguments.text("scenario", scenario, SCENARIOS)))
 
 
 def document_of(
     scenario: AnyScenario, overrides: Mapping[str, Setting] | None, settings: Mapping[str, Setting]
 ) -> _native.Document:
     """A scenario with these settings, for the native module."""
+    if overrides is not None and not isinstance(overrides, Mapping):
+        raise arguments.wrong("set", overrides, "a dictionary of settings such as {'path.lte.loss': '1%'}, or None")
     own = opened(scenario)
     for key, value in (overrides or {}).items():
         own.set(key, value)
@@ -195,10 +216,26 @@ def document_of(
     return own._document
 
 
+KINDS = (("", ""), ("connection", "connection."), ("path", "path."))
+
+
 def _place(key: str) -> str:
     """The full key of a setting that is named by its last word."""
-    for kind, prefix in (("", ""), ("connection", "connection."), ("path", "path.")):
-        if key in _native.Document.settings(kind):
+    for kind, prefix in KINDS:
+        settings = _native.Document.settings(kind)
+        if without_unit(key, settings)[0] in settings:
             return f"{prefix}{key}"
-    known = sorted({name for kind in ("", "connection", "path") for name in _native.Document.settings(kind)})
-    raise InputError(f"{key} is not a setting{hint(key, known)}; there are: {', '.join(known)}")
+    known = sorted({name for kind, _ in KINDS for name in _native.Document.settings(kind)})
+    raise ArgumentError(f"{key} is not a setting{hint(key, known)}; there are: {', '.join(known)}")
+
+
+def check_keywords(function: Callable[..., Any], settings: Mapping[str, Setting]) -> None:
+    """Raises `ArgumentError`, which is a `TypeError`, for a keyword that is neither an argument of the function nor a setting."""
+    named = [name for name in inspect.signature(function).parameters if name != "settings"]
+    for key in settings:
+        try:
+            _place(key)
+        except ArgumentError as error:
+            near = hint(key, named)
+            problem = f"{function.__name__}() has no argument {key}{near}" if near else str(error)
+            raise ArgumentError(problem) from None

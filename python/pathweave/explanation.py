@@ -6,14 +6,17 @@ import concurrent.futures
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
+from pathweave import _arguments as arguments
 from pathweave import _native
 from pathweave import schedulers as _schedulers
 from pathweave._errors import InputError, hint
-from pathweave.comparison import AnyScenario, checked_jobs, document_of, seed_list
-from pathweave.scenario import Setting
+from pathweave.comparison import AnyScenario, check_keywords, checked_jobs, document_of, one_seed
+from pathweave.scenario import Setting, written
 from pathweave.sweeps import sweep
 
 
@@ -38,8 +41,7 @@ class Explanation:
 
     def to_html(self, path: str | Path) -> Path:
         """Writes a page that works offline."""
-        Path(path).write_text(self._native.page(), encoding="utf-8")
-        return Path(path)
+        return arguments.save(path, self._native.page())
 
     def __str__(self) -> str:
         """The text that the command prints."""
@@ -51,8 +53,8 @@ def explain(
     scheduler: str | type = "minrtt",
     *,
     seed: int = 1,
-    start: str | None = None,
-    end: str | None = None,
+    start: str | float | timedelta | None = None,
+    end: str | float | timedelta | None = None,
     set: Mapping[str, Setting] | None = None,
     **settings: Setting,
 ) -> Explanation:
@@ -62,8 +64,8 @@ def explain(
         scenario: As in `compare`.
         scheduler: A name with parameters, or a class.
         seed: The run's seed.
-        start: Start of the period to show, such as ``"2s"`` (default: the start of the run).
-        end: End of the period to show (default: 200 ms after ``start``).
+        start: Start of the period to show, such as ``"2s"``, or a number of seconds (default: the start of the run).
+        end: End of the period to show, in the same forms (default: 200 ms after ``start``).
         set: Overrides, as in `compare`.
         **settings: Overrides by their last word, as in `compare`.
 
@@ -73,9 +75,19 @@ def explain(
     True
     """
     names, own = _schedulers.entries([scheduler])
-    [number] = seed_list([seed])
+    check_keywords(explain, settings)
     document = document_of(scenario, set, settings)
-    return Explanation(_native.explain(document, names or "", number, start, end, own))
+    period = (_time("start", start), _time("end", end))
+    return Explanation(_native.explain(document, names or "", one_seed(seed), *period, own))
+
+
+def _time(argument: str, value: str | float | timedelta | None) -> str | None:
+    """A time in a run, as the native module reads it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real | timedelta):
+        raise arguments.wrong(argument, value, "a time such as '2s', a number of seconds, datetime.timedelta or None")
+    return written(argument, value) + ("" if isinstance(value, timedelta) else "s")
 
 
 @dataclass(frozen=True)
@@ -109,7 +121,8 @@ def validate(file: str | Path, *, only: str | None = None, jobs: int | None = No
     Raises:
         InputError: If the file cannot be read, or no scenario is left.
     """
-    lines, text, holds = _native.validate(Path(file), only, checked_jobs(jobs))
+    part = arguments.optional_text("only", only, "a part of the scenarios' ids")
+    lines, text, holds = _native.validate(arguments.file("file", file), part, checked_jobs(jobs))
     return Validation([json.loads(line) for line in lines], holds, text)
 
 
@@ -139,16 +152,30 @@ def reproduce(
     Raises:
         InputError: If there is no such experiment.
     """
-    wanted = [experiments] if isinstance(experiments, str) else list(experiments)
-    known = {f"{file.parent.name}/{file.stem}": file for file in sorted(Path(source).glob("*/[!_]*.toml"))}
+    wanted = (
+        [experiments] if isinstance(experiments, str) else arguments.listed("experiments", experiments, _EXPERIMENTS)
+    )
+    if not wanted:
+        raise InputError(f"experiments = []: allowed: {_EXPERIMENTS}")
+    folder, made_in = arguments.file("source", source), arguments.file("out", out)
+    known = {f"{file.parent.name}/{file.stem}": file for file in sorted(folder.glob("*/[!_]*.toml"))}
+    if not known:
+        raise InputError(
+            f"source = {folder.resolve()}: no experiments here. They are the folder experiments of Pathweave's repository: "
+            "source='CHECKOUT/experiments'"
+        )
     claims = []
     for name in wanted:
+        arguments.text("experiments", name, _EXPERIMENTS)
         chosen = {one: file for one, file in known.items() if name in (one, one.split("/")[0])}
         if not chosen:
             near = hint(name, {*known, *(one.split("/")[0] for one in known)})
             raise InputError(f"{name}: there is no such paper or experiment{near}; there are: {', '.join(known)}")
         for one, file in chosen.items():
-            folder = Path(out) / f"{one}{'-quick' if quick else ''}"
-            made = sweep(file, out=folder, executor=executor, quick=quick, progress=progress)
+            runs = made_in / f"{one}{'-quick' if quick else ''}"
+            made = sweep(file, out=runs, executor=executor, quick=quick, progress=progress)
             claims += [{"experiment": one, **claim} for claim in made.claims()]
     return claims
+
+
+_EXPERIMENTS = "an experiment such as 'cp/fig5', a paper such as 'cp', or a list of these"

@@ -5,76 +5,15 @@ from __future__ import annotations
 import html
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from pathweave import _arguments as arguments
 from pathweave import _native
+from pathweave._errors import InputError, OutputError
+from pathweave.tables import Columns, Table
 
 if TYPE_CHECKING:
     import altair
-    import pandas
-    import polars
-    import pyarrow
-
-
-class Table:
-    """A table of columns, which other libraries take over without a copy.
-
-    The table has Arrow's interface for Python, so ``polars.DataFrame(table)``, ``pyarrow.table(table)``, DuckDB and
-    pandas read it. None of these is required: `rows` and `column` return plain Python values.
-    """
-
-    def __init__(self, native: _native.Table) -> None:
-        """Made by `Results`."""
-        self._native = native
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Arrow's stream of its rows."""
-        return self._native.__arrow_c_stream__(requested_schema)
-
-    def __len__(self) -> int:
-        """How many rows there are."""
-        return len(self._native)
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns' names, with their units at the end."""
-        return self._native.columns
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Each row as a dictionary."""
-        return self._native.rows()
-
-    def column(self, name: str) -> list[Any]:
-        """A column as a list.
-
-        Raises:
-            KeyError: If no column has this name; the text lists all names.
-        """
-        return self._native.column(name)
-
-    def to_polars(self) -> polars.DataFrame:
-        """The table as a data frame of polars."""
-        import polars
-
-        return polars.DataFrame(self)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The table as a data frame of pandas, made by pyarrow."""
-        return self.to_arrow().to_pandas()
-
-    def to_arrow(self) -> pyarrow.Table:
-        """The table as a table of pyarrow."""
-        import pyarrow
-
-        return pyarrow.table(self)
-
-    def __repr__(self) -> str:
-        """Its size and its columns."""
-        return f"<Table of {_native.counted(len(self), 'row')}: {', '.join(self.columns)}>"
-
-    def _repr_html_(self) -> str:
-        """The first rows."""
-        return _html_table(self.columns, self.rows()[:20], len(self))
 
 
 class Results:
@@ -116,9 +55,38 @@ class Results:
         """
         return Table(self._native.runs())
 
+    def path_names(self, scenario: str) -> list[str]:
+        """The names of a scenario's paths, in the order of lists by path."""
+        arguments.one_of("scenario", scenario, self.scenarios)
+        return [path["name"] for path in self.run(self.runs.column("scenario").index(scenario))["paths"]]
+
+    @property
+    def paths(self) -> Table:
+        """The metrics by path as a long table: a row for each run and path.
+
+        ``run`` is the number of the row in `runs`. The other columns are the lists of `runs`, without ``per_path_`` and ``by_path_``.
+
+        >>> import pathweave
+        >>> results = pathweave.compare("wifi-lte", schedulers="minrtt", seeds=1, duration="12s")
+        >>> results.paths[["run", "scheduler", "path"]].head(2).rows()
+        [{'run': 0, 'scheduler': 'minrtt', 'path': 'wifi'}, {'run': 0, 'scheduler': 'minrtt', 'path': 'lte'}]
+        """
+        rows = self.runs.rows()
+        names = {scenario: self.path_names(scenario) for scenario in {row["scenario"] for row in rows}}
+        lists = [name for name in self.runs.columns if name.startswith("per_path_") or "_by_path" in name]
+        places = [(run, row, path) for run, row in enumerate(rows) for path in range(len(names[row["scenario"]]))]
+        columns: dict[str, list[Any]] = {"run": [run for run, _, _ in places]}
+        for name in ("scenario", "scheduler", "seed", "status"):
+            columns[name] = [row[name] for _, row, _ in places]
+        columns["path"] = [names[row["scenario"]][path] for _, row, path in places]
+        for name in lists:
+            values = [row[name][path] if path < len(row[name]) else None for _, row, path in places]
+            columns[name.removeprefix("per_path_").replace("_by_path", "")] = values
+        return Table(Columns(columns))
+
     @property
     def series(self) -> Table:
-        """The series over time: a row for each run, quantity, place and step.
+        """The series over time as a long table: a row for each run, quantity, place and step.
 
         ``time_s`` is the step's start. ``quantity`` says what ``value`` is: ``goodput_mbps``, ``path_mbps``,
         ``out_of_order_bytes``, ``cwnd_segments``, ``in_flight_segments``, ``srtt_ms``, ``queue_bytes``, ``capacity_mbps``, and what a
@@ -129,7 +97,12 @@ class Results:
 
     def series_of(self, scheduler: str, seed: int) -> Table:
         """`series` of one scheduler's runs with one seed."""
-        return Table(self._native.series(scheduler, seed))
+        arguments.one_of("scheduler", scheduler, list(dict.fromkeys(self.runs.column("scheduler"))))
+        number = arguments.whole("seed", seed, "a seed of these runs", 0, 2**64 - 1)
+        if number not in self.runs.column("seed"):
+            seeds = ", ".join(map(str, dict.fromkeys(self.runs.column("seed"))))
+            raise InputError(f"seed = {number}: allowed: {seeds}")
+        return Table(self._native.series(scheduler, number))
 
     @property
     def summary(self) -> Table:
@@ -154,7 +127,9 @@ class Results:
         >>> results.differences("minrtt").column("scheduler")
         ['blest', 'tcp-path0', 'tcp-path1']
         """
-        return Table(self._native.differences(against, metric))
+        row = "a scheduler of these results, or tcp-path0, tcp-path1, ..."
+        metric = arguments.text("metric", metric, "a column of runs that is a number")
+        return Table(self._native.differences(arguments.text("against", against, row), metric))
 
     @property
     def verdict(self) -> str:
@@ -177,6 +152,8 @@ class Results:
         >>> [row["seed"] for row in results.where(scheduler="minrtt")]
         [1, 2]
         """
+        for name in columns:
+            arguments.one_of("column", name, self.runs.columns)
         return [row for row in self.runs.rows() if all(row[name] == value for name, value in columns.items())]
 
     def run(self, number: int) -> dict[str, Any]:
@@ -187,20 +164,29 @@ class Results:
         >>> results.run(0)["manifest"]["overrides"]
         {'duration': '12s'}
         """
-        found: dict[str, Any] = json.loads(self._native.json(number))
+        allowed = f"a whole number from 0 to {len(self) - 1}"
+        found: dict[str, Any] = json.loads(
+            self._native.json(arguments.whole("number", number, allowed, 0, len(self) - 1))
+        )
         return found
 
     def table(self, columns: int = 80) -> str:
         """The answer and the ranked tables as the command prints them, this many characters wide."""
-        return self._native.text(max(columns, 80))
+        return self._native.text(
+            arguments.whole("columns", max(columns, 80) if isinstance(columns, int) else columns, "a whole number")
+        )
 
     def to_csv(self, path: str | Path) -> None:
         """Writes the numbers of the tables as comma-separated values."""
-        Path(path).write_text(self._native.csv(), encoding="utf-8")
+        arguments.save(path, self._native.csv())
 
     def to_jsonl(self, path: str | Path) -> None:
         """Writes each run as a line of JSON, as the command's ``--jsonl``. After Ctrl-C, a last line says so."""
-        self._native.write_jsonl(Path(path))
+        where = arguments.file("path", path)
+        try:
+            self._native.write_jsonl(where)
+        except OSError as error:
+            raise OutputError(f"{where}: {error}") from error
 
     def to_html(self, path: str | Path) -> list[Path]:
         """Writes a page that works offline, and pages with decisions beside it. Returns the paths of all pages.
@@ -208,30 +194,31 @@ class Results:
         Raises:
             OutputError: If a file cannot be written.
         """
-        return [Path(path), *self._native.write_page(Path(path))]
+        where = arguments.file("path", path)
+        return [where, *self._native.write_page(where)]
 
-    def plot(self, metric: str = "goodput_mbps") -> altair.TopLevelMixin:
-        """A chart of a metric by scheduler: a point for each seed and the mean (``pip install pathweave[plot]``).
+    def plot(
+        self,
+        metric: str | None = None,
+        kind: Literal["ranking", "paired", "cdf", "series", "shares"] = "ranking",
+        *,
+        against: str | None = None,
+        seed: int | None = None,
+    ) -> altair.TopLevelMixin:
+        """A chart, with paths and units by name (``pip install pathweave[plot]``). ``chart.save("plot.html", inline=True)`` works offline.
 
         Args:
-            metric: A column of `runs` that is a number.
+            metric: A column of `runs` that is a number (default: the one that ranks); for ``"series"`` a quantity of `series`
+                (default: ``goodput_mbps``).
+            kind: ``"ranking"``: mean, 95 % interval and seeds of each scheduler; ``"paired"``: differences to one scheduler, seed by
+                seed, with 95 % intervals; ``"cdf"``: the fraction of the seeds below each value; ``"series"``: one seed over time;
+                ``"shares"``: bytes sent by path.
+            against: For ``"paired"``, the scheduler to compare with (default: the reference of `summary`).
+            seed: For ``"series"`` (default: the first one).
         """
-        import altair
+        from pathweave.plots import results_chart
 
-        rows = [row for row in self.runs.rows() if row.get(metric) is not None and row["status"] != "failed"]
-        kept = ("scenario", "scheduler", "seed", metric)
-        data = altair.InlineData(values=[{name: row[name] for name in kept} for row in rows])
-        order = self.summary.column("scheduler")
-        base = altair.Chart(data).encode(
-            y=altair.Y("scheduler:N", sort=order, title=None),
-            x=altair.X(f"{metric}:Q", title=metric),
-        )
-        seeds = base.mark_point(opacity=0.5).encode(tooltip=["scheduler:N", "seed:Q", f"{metric}:Q"])
-        means = base.mark_tick(thickness=3, size=16).encode(x=altair.X(f"mean({metric}):Q", title=metric))
-        chart = altair.layer(seeds, means, data=data)
-        if len(self.scenarios) > 1:
-            return chart.facet(row="scenario:N")
-        return chart.properties(title=self.scenarios[0] if self.scenarios else "")
+        return results_chart(self, metric, kind, against, seed)
 
     def __str__(self) -> str:
         """The answer and the tables."""
@@ -314,15 +301,3 @@ def _cell(name: str, row: dict[str, Any]) -> str:
         margin = "" if low is None else f" ±{(high - low) / 2:.2f}{'' if row['significant'] else ' ~'}"
         return f"{value:+.2f}{margin}"
     return "–" if value is None else f"{value:.2f}"
-
-
-def _html_table(columns: list[str], rows: list[dict[str, Any]], total: int) -> str:
-    def cell(value: Any) -> str:
-        return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
-
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell(row[name]))}</td>" for name in columns) + "</tr>" for row in rows
-    )
-    more = f"<p><small>{len(rows)} of {_native.counted(total, 'row')}</small></p>" if total > len(rows) else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"

@@ -2,23 +2,86 @@
 
 from __future__ import annotations
 
+import math
+import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
+from decimal import Decimal
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+from pathweave import _arguments as arguments
 from pathweave import _native
-from pathweave._errors import InputError, hint
+from pathweave._errors import ScenarioError, hint
 
-Setting = str | int | float | bool
-"""A setting's value: text with its unit, such as ``"60KB"``, or a number or truth value where it takes one."""
+Setting = str | int | float | bool | timedelta
+"""A setting's value: text with its unit, such as ``"60KB"``, a truth value, a `datetime.timedelta`, or a number.
+
+A number is in seconds if the setting is a time (``duration=12``), and as written if the setting takes a plain number (``loss=0.01``).
+Other numbers need their unit at the end of the name: ``delay_ms=30``, ``rate_mbps=8``, ``receive_buffer_kb=200``.
+"""
+
+UNITS = {
+    "s": "s",
+    "ms": "ms",
+    "us": "us",
+    "kbps": "kbps",
+    "mbps": "Mbps",
+    "gbps": "Gbps",
+    "bytes": "B",
+    "kb": "KB",
+    "mb": "MB",
+    "packets": "packets",
+    "percent": "%",
+}
+"""The unit at the end of a setting's name, and the same unit in a scenario file."""
+
+_TAKES = "text with its unit such as '60KB', a finite number, True, False, a list or datetime.timedelta"
 
 
-def written(value: Setting) -> str:
+def without_unit(word: str, settings: Collection[str]) -> tuple[str, str]:
+    """A setting's name without the unit at its end, and the unit as a scenario file has it; empty if there is none."""
+    name, _, unit = word.rpartition("_")
+    return (name, UNITS[unit]) if unit in UNITS and word not in settings and name in settings else (word, "")
+
+
+def put(document: _native.Document, key: str, value: Setting) -> None:
+    """Sets a setting, as `Setting` says."""
+    *place, word = arguments.text("key", key, "a setting's name such as 'path.lte.loss'").split(".")
+    settings = _native.Document.settings(place[0] if place else "")
+    word, unit = without_unit(word, settings)
+    text = written(key, value)
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if unit and not number:
+        raise arguments.wrong(key, value, f"a number, in {unit}")
+    full = ".".join([*place, word])
+    try:
+        document.set(full, text + unit)
+    except ScenarioError as error:
+        # The engine's own words say which settings are times.
+        if unit or not number or not error.allowed.startswith("a time"):
+            raise
+        document.set(full, text + "s")
+
+
+def written(key: str, value: Setting) -> str:
     """A value as it is written in a scenario file."""
-    if isinstance(value, bool):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, timedelta):
+        return f"{value // timedelta(microseconds=1)}us"
+    if type(value).__name__ in ("bool", "bool_"):
         return "true" if value else "false"
-    return str(value)
+    if isinstance(value, Real) and math.isfinite(value):
+        whole = isinstance(value, Integral)
+        return str(int(value)) if whole else f"{Decimal(repr(float(value))).normalize():f}"
+    if isinstance(value, os.PathLike):
+        return str(value)
+    if isinstance(value, list | tuple) and value and all(isinstance(one, str | int) for one in value):
+        return str(list(value))
+    raise arguments.wrong(key, value, _TAKES)
 
 
 class Scenario:
@@ -26,6 +89,10 @@ class Scenario:
 
     Settings are attributes, written as in a scenario file (docs/scenarios.md). A wrong name or value raises
     `ScenarioError` at once, with the text that the command has.
+
+    Values are text with a unit, or Python's own: a number is in seconds if the setting is a time, or in the unit at the end of the
+    name (``_s``, ``_ms``, ``_us``, ``_kbps``, ``_mbps``, ``_gbps``, ``_bytes``, ``_kb``, ``_mb``, ``_packets``, ``_percent``); a
+    `datetime.timedelta` is a time.
 
     >>> import pathweave
     >>> scenario = pathweave.Scenario.builtin("wifi-lte")
@@ -36,6 +103,10 @@ class Scenario:
     '1%'
     >>> scenario.overrides
     [('path.lte.loss', '1%'), ('connection.receive_buffer', '60KB'), ('duration', '12s')]
+    >>> scenario.path["lte"].delay_ms = 30
+    >>> scenario.duration = 15
+    >>> scenario.path["lte"].delay, scenario.duration
+    ('30ms', '15s')
     """
 
     _document: _native.Document
@@ -48,7 +119,7 @@ class Scenario:
     def from_file(cls, path: str | Path) -> Scenario:
         """Reads a scenario file. Traces that the file names are looked for in its folder."""
         # With a folder in front the name cannot be taken for a built-in scenario's.
-        path = Path(path)
+        path = arguments.file("path", path)
         text = str(path)
         return cls(_native.Document.open(text if path.parent != Path() else str(Path.cwd() / path)))
 
@@ -56,7 +127,9 @@ class Scenario:
     def from_toml(cls, text: str, *, name: str = "scenario.toml", folder: str | Path | None = None) -> Scenario:
         """Reads the text of a scenario file. Errors call the file `name`. Traces that the text names are looked for in
         `folder`."""
-        return cls(_native.Document.parse(name, text, Path(folder) if folder is not None else None))
+        where = arguments.file("folder", folder) if folder is not None else None
+        text = arguments.text("text", text, "the text of a scenario file")
+        return cls(_native.Document.parse(arguments.text("name", name), text, where))
 
     @classmethod
     def builtin(cls, name: str) -> Scenario:
@@ -66,10 +139,7 @@ class Scenario:
         >>> pathweave.Scenario.builtin("wlan-3g").name
         'wlan-3g'
         """
-        if name not in dict(_native.Document.builtin()):
-            known = builtin_scenarios()
-            raise InputError(f"{name}: a built-in scenario is one of {', '.join(known)}{hint(name, known)}")
-        return cls(_native.Document.open(name))
+        return cls(_native.Document.open(arguments.one_of("name", name, builtin_scenarios())))
 
     def copy(self) -> Scenario:
         """A copy, which can be changed independently."""
@@ -82,7 +152,7 @@ class Scenario:
 
     @property
     def overrides(self) -> list[tuple[str, str]]:
-        """The settings changed since the scenario was opened, in the form of ``--set``."""
+        """The settings changed since the scenario was opened, as `set` takes them."""
         return self._document.overrides()
 
     @property
@@ -102,13 +172,13 @@ class Scenario:
         return Elements(self, "connection")
 
     def set(self, key: str, value: Setting) -> Scenario:
-        """Sets ``key``, written as after the command's ``--set``, and returns the scenario.
+        """Sets a setting by its full name, such as ``path.lte.loss``, and returns the scenario.
 
         >>> import pathweave
         >>> pathweave.Scenario.builtin("wifi-lte").set("path.lte.down.rate", "2Mbps").overrides
         [('path.lte.down.rate', '2Mbps')]
         """
-        self._document.set(key, written(value))
+        put(self._document, key, value)
         return self
 
     def check(self) -> None:
@@ -130,7 +200,7 @@ class Scenario:
 
     def __setattr__(self, key: str, value: Setting) -> None:
         """Sets a setting of the scenario itself."""
-        self._document.set(key, written(value))
+        put(self._document, key, value)
 
     def __dir__(self) -> list[str]:
         """The settings beside the methods."""
@@ -174,6 +244,8 @@ class Elements:
 
     def __getitem__(self, which: str | int) -> Element:
         """The element with this name or number."""
+        if isinstance(which, bool) or not isinstance(which, int | str):
+            raise arguments.wrong(self._list, which, f"a number, or one of {', '.join(self.names)}")
         if (isinstance(which, int) and not 0 <= which < len(self)) or (
             isinstance(which, str) and which not in self.names
         ):
@@ -190,7 +262,7 @@ class Elements:
 
     def __setattr__(self, key: str, value: Setting) -> None:
         """Sets a setting of every element."""
-        self._scenario._document.set(f"{self._list}.{key}", written(value))
+        put(self._scenario._document, f"{self._list}.{key}", value)
 
     def __dir__(self) -> list[str]:
         """The settings."""
@@ -249,7 +321,7 @@ class Element:
 
     def __setattr__(self, key: str, value: Setting) -> None:
         """Sets a setting."""
-        self._scenario._document.set(f"{self._list}.{self._keys}.{key}", written(value))
+        put(self._scenario._document, f"{self._list}.{self._keys}.{key}", value)
 
     def __dir__(self) -> list[str]:
         """The settings."""

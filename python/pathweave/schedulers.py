@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from pathweave import _arguments as arguments
 from pathweave import _native
 from pathweave._errors import InputError
 from pathweave._native import Assign, Event, SubflowView, View, Wait
@@ -145,7 +146,7 @@ def register(cls: Callable[..., Any], name: str) -> None:
 
 def unregister(name: str) -> None:
     """Removes a registered scheduler."""
-    _registered.pop(name, None)
+    _registered.pop(arguments.text("name", name), None)
 
 
 def registered() -> list[str]:
@@ -160,6 +161,7 @@ def descriptions() -> list[Description]:
 
 def describe(cls: Callable[..., Any], name: str) -> Description:
     """Describes a class for the native module."""
+    arguments.text("name", name, "a scheduler's name: letters, digits, - and _")
     if not name or not all(c.isascii() and (c.isalnum() or c in "-_") for c in name):
         raise InputError(f"scheduler {name!r}: allowed: letters, digits, - and _")
     if (
@@ -169,23 +171,26 @@ def describe(cls: Callable[..., Any], name: str) -> Description:
     ):
         raise InputError(f"scheduler {name!r}: a built-in one has this name; choose another")
     if not callable(getattr(cls, "decide", None)):
-        raise InputError(f"scheduler {name!r}: a class with a method decide(self, view) is needed")
+        raise arguments.wrong(f"scheduler {name!r}", cls, "a class with a method decide(self, view)")
+    parameters = getattr(cls, "parameters", ())
+    if not isinstance(parameters, list | tuple) or not all(isinstance(one, Parameter) for one in parameters):
+        raise arguments.wrong(f"scheduler {name!r}: parameters", parameters, "a list of pathweave.Parameter")
     about = (cls.__doc__ or "").strip().splitlines()
     return Description(
         name=name,
         factory=cls,
         source=f"Python: {getattr(cls, '__module__', '')}",
         summary=about[0] if about else "A scheduler in Python",
-        parameters=tuple(_parameter(name, one) for one in getattr(cls, "parameters", ())),
+        parameters=tuple(_parameter(name, one) for one in parameters),
         queues=bool(getattr(cls, "queues", False)),
         duplicates=bool(getattr(cls, "duplicates", False)),
         sees_carried=bool(getattr(cls, "sees_carried", False)),
     )
 
 
-def _parameter(scheduler: str, one: Any) -> _NativeParameter:
-    if not isinstance(one, Parameter):
-        raise InputError(f"scheduler {scheduler!r}: parameters is a list of pathweave.Parameter")
+def _parameter(scheduler: str, one: Parameter) -> _NativeParameter:
+    place = f"scheduler {scheduler!r}: parameter"
+    arguments.text(f"{place}: name", one.name, "letters, digits, - and _")
     default = one.default
     if isinstance(default, bool):
         kind, text = "bool", "true" if default else "false"
@@ -194,8 +199,16 @@ def _parameter(scheduler: str, one: Any) -> _NativeParameter:
     elif isinstance(default, float):
         kind, text = "number", repr(default)
     else:
-        kind, text = ("choice" if one.choices else "text"), default
+        kind = "choice" if one.choices else "text"
+        text = arguments.text(f"{place} {one.name}: default", default, "a number, True, False or a word")
+    for bound in ("min", "max"):
+        value = getattr(one, bound)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise arguments.wrong(f"{place} {one.name}: {bound}", value, "a number")
     return _NativeParameter(one.name, kind, one.min, one.max, " ".join(one.choices), one.unit, text, one.description)
+
+
+_ENTRIES = "names, classes with a method decide(self, view), a dictionary of names and classes, or None: the default"
 
 
 def entries(wanted: str | Iterable[str | type] | Mapping[str, type] | None) -> tuple[str | None, list[Description]]:
@@ -209,10 +222,12 @@ def entries(wanted: str | Iterable[str | type] | Mapping[str, type] | None) -> t
         own |= {name: describe(cls, name) for name, cls in wanted.items()}
         return ",".join(wanted), list(own.values())
     names = []
-    for entry in wanted:
+    for entry in arguments.listed("schedulers", wanted, _ENTRIES):
         if isinstance(entry, str):
             names.append(entry)
             continue
+        if not callable(entry):
+            raise arguments.wrong("schedulers", entry, _ENTRIES)
         known = [name for name, description in own.items() if description.factory is entry]
         if not known:
             name = _name_of(entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import html
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,14 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pathweave import _arguments as arguments
 from pathweave import _native
 from pathweave import schedulers as _schedulers
 from pathweave._errors import InputError, Interrupted, PathweaveError
 from pathweave._progress import Bar, bar
 from pathweave._work import Task, code, parquet, program, work, write_part
+from pathweave.comparison import checked_jobs
+from pathweave.tables import Tabular
 
 if TYPE_CHECKING:
-    import polars
+    import altair
     import pyarrow
 
 FORMAT = 1
@@ -29,8 +33,11 @@ class WorkerLostError(PathweaveError, RuntimeError):
     """A worker died. The finished runs are in the folder, and the same call continues with the other runs."""
 
 
-class Sweep:
-    """The runs of a plan, in a folder.
+class Sweep(Tabular):
+    """The runs of a plan, in a folder. Once all are finished, it is a table like `Table`.
+
+    The columns are ``run``, ``scenario``, ``variant``, ``seed``, ``status``, ``reason``, ``digest``, ``at_NAME`` for each parameter, and
+    every metric of docs/experiments.md that a run has.
 
     Attributes:
         folder: The folder. ``parts/`` has what workers wrote; ``runs.parquet`` has all runs in their order, once all of them are finished.
@@ -69,20 +76,26 @@ class Sweep:
             raise InputError(f"{self.folder}: {len(self) - self.done} of {runs} not made yet")
         return self.folder / "runs.parquet"
 
-    def to_arrow(self) -> pyarrow.Table:
-        """All runs as a table of pyarrow.
+    @property
+    def columns(self) -> list[str]:
+        """The columns' names, with their units at the end."""
+        names: list[str] = parquet().read_schema(self.path).names
+        return names
 
-        The columns are ``run``, ``scenario``, ``variant``, ``seed``, ``status``, ``reason``, ``digest``, ``at_NAME`` for each
-        parameter, and every metric of docs/experiments.md that a run has.
-        """
+    def _cells(self, name: str, rows: range) -> list[Any]:
+        found = parquet().read_table(self.path, columns=[name]).column(0)
+        part = found.slice(rows.start, len(rows)) if rows.step == 1 else found.take(list(rows))
+        cells: list[Any] = part.to_pylist()
+        return cells
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's stream of all runs."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All runs as a table of pyarrow."""
         table: pyarrow.Table = parquet().read_table(self.path)
         return table
-
-    def to_polars(self) -> polars.DataFrame:
-        """All runs as a data frame of polars."""
-        import polars
-
-        return polars.read_parquet(self.path)
 
     def claims(self) -> list[dict[str, Any]]:
         """The plan's claims with their verdicts and every comparison, as in the lines of ``pathweave reproduce --jsonl``."""
@@ -96,8 +109,29 @@ class Sweep:
 
     def to_html(self, path: str | Path) -> Path:
         """Writes the sweep's page, which works offline."""
-        Path(path).write_text(self._plan.page(self._records()), encoding="utf-8")
-        return Path(path)
+        return arguments.save(path, self._plan.page(self._records()))
+
+    def plot(
+        self,
+        x: str | None = None,
+        y: str = "goodput_mbps",
+        kind: Literal["lines", "heatmap", "wins"] = "lines",
+        *,
+        rows: str | None = None,
+    ) -> altair.TopLevelMixin:
+        """A chart over the plan's parameters (``pip install pathweave[plot]``). ``chart.save("plot.html", inline=True)`` works offline.
+
+        Args:
+            x: The parameter on the x axis, without its ``at_`` (default: the first one with several values).
+            y: The metric; a column that is a number.
+            kind: ``"lines"``: means of the seeds with 95 % intervals, a line for each scheduler; ``"heatmap"``: means as colours;
+                ``"wins"``: the best scheduler of each point, and how far it is ahead of the second.
+            rows: The parameter on the y axis of ``"heatmap"`` and ``"wins"``, and of the panels of ``"lines"`` (default: the second one
+                with several values). If more parameters have several values, means are taken over these, without intervals.
+        """
+        from pathweave.sweep_plots import sweep_chart
+
+        return sweep_chart(self, x, y, kind, rows)
 
     def _records(self) -> str:
         """The finished runs as lines of JSON, which the native module reads."""
@@ -114,8 +148,13 @@ class Sweep:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        """The plan's name, and how many of its runs are finished."""
-        return f"<Sweep {self._plan.name}: {self.done} of {_native.counted(len(self), 'run')} in {self.folder}>"
+        """The plan's name, how many of its runs are finished, and the first rows."""
+        about = f"<Sweep {self._plan.name}: {self.done} of {_native.counted(len(self), 'run')} in {self.folder}>"
+        return f"{about}\n{super().__repr__()}" if self.complete else about
+
+    def _repr_html_(self) -> str:
+        """The first rows, once all runs are finished."""
+        return super()._repr_html_() if self.complete else f"<p>{html.escape(repr(self))}</p>"
 
 
 def sweep(
@@ -162,19 +201,27 @@ def sweep(
         Interrupted: If Ctrl-C was pressed; ``results`` has the sweep so far.
     """
     parquet()
-    if task_runs < 1 or (in_flight is not None and in_flight < 1):
-        raise InputError("task_runs and in_flight: allowed: whole numbers from 1")
-    if not 1 <= shard[0] <= shard[1]:
-        raise InputError(f"shard = {shard}: allowed: (i, n) with i from 1 to n")
+    arguments.whole("task_runs", task_runs, "a whole number from 1")
+    if in_flight is not None:
+        arguments.whole("in_flight", in_flight, "a whole number from 1, or None: twice the workers")
+    jobs = checked_jobs(jobs)
+    quick, resume = arguments.truth("quick", quick), arguments.truth("resume", resume)
+    if executor not in (None, "ray") and not hasattr(executor, "submit"):
+        raise arguments.wrong("executor", executor, "None, 'ray', or a concurrent.futures.Executor")
+    part = _checked(shard)
+    if isinstance(schedulers, str):
+        raise arguments.wrong(
+            "schedulers", schedulers, "classes, or a dictionary of names and classes; the plan has the other names"
+        )
     _, own = _schedulers.entries(schedulers if schedulers is not None else ())
-    ready = _native.Plan.read(Path(plan), quick, own)
+    ready = _native.Plan.read(arguments.file("plan", plan), quick, own)
     used = tuple(one for one in own if _is_used(ready, one))
-    folder = Path(out).resolve()
+    folder = arguments.file("out", out).resolve()
     (folder / "parts").mkdir(parents=True, exist_ok=True)
-    with _alone(folder, shard):
+    with _alone(folder, part):
         _begin(folder, ready, used, resume)
         done = finished(folder)
-        wanted = [run for run in ready.shard(*shard) if run not in done]
+        wanted = [run for run in ready.shard(*part) if run not in done]
         tasks = [
             Task(folder, tuple(wanted[i : i + task_runs]), ready.hash, program(), used, 1)
             for i in range(0, len(wanted), task_runs)
@@ -197,6 +244,14 @@ def sweep(
         if len(finished(folder)) == len(ready):
             _unite(folder, len(ready))
     return Sweep(ready, folder, made)
+
+
+def _checked(shard: tuple[int, int]) -> tuple[int, int]:
+    allowed = "a pair (i, n) of whole numbers, with i from 1 to n"
+    if not isinstance(shard, tuple | list) or len(shard) != 2:
+        raise arguments.wrong("shard", shard, allowed)
+    parts = arguments.whole("shard", shard[1], allowed)
+    return arguments.whole("shard", shard[0], allowed, 1, parts), parts
 
 
 def finished(folder: Path) -> set[int]:

@@ -32,19 +32,14 @@ def test_questions_to_many_rows(tmp_path):
     assert tails["tcp-path0", 9] > tails["tcp-path0", 0]
 
 
-def test_the_blocks_of_the_documentation(tmp_path, monkeypatch):
-    pytest.importorskip("ray")
+def test_the_blocks_of_the_documentation_run_word_for_word_in_their_order(tmp_path, monkeypatch):
+    for module in ("altair", "gymnasium", "pandas", "polars", "ray", "vl_convert"):
+        pytest.importorskip(module)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    (tmp_path / "plan.toml").write_text(
-        'format = 1\nname = "small"\nscenarios = ["wifi-lte"]\nschedulers = ["minrtt"]\nseeds = 2\n'
-        'set = { duration = "1s", measure_from = "0s" }\n'
-        '[[parameter]]\nname = "buffer"\nvalues = [40, 400]\nset = { "connection.receive_buffer" = "{}KB" }\n'
-    )
-    text = (ROOT / "docs/python.md").read_text().replace('"/shared/sweep"', '"sweep"').replace("seeds=20)", "seeds=2)")
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) >= 4
-    names = {"pathweave": pathweave}
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.DOTALL)
+    assert len(blocks) >= 8
+    names = {}
     try:
         for block in blocks:
             exec(block, names)
@@ -52,3 +47,13 @@ def test_the_blocks_of_the_documentation(tmp_path, monkeypatch):
         for name in pathweave.registered():
             pathweave.unregister(name)
         sys.modules["ray"].shutdown()
+    # What the text says that they write, and nothing outside of their folder.
+    assert {path.name for path in tmp_path.iterdir()} >= {
+        "page.html",
+        "plan.toml",
+        "shares.html",
+        "sweep",
+        "sweep-on-ray",
+    }
+    assert (tmp_path / "sweep/runs.parquet").read_bytes() == (tmp_path / "sweep-on-ray/runs.parquet").read_bytes()
+    assert not re.search(r"[\"' ]/\w", "".join(blocks))

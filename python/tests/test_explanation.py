@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,20 @@ def test_a_span_that_is_none(command):
     with pytest.raises(pathweave.InputError) as wrong:
         pathweave.explain("wlan-3g", "blest", start="2 parsecs")
     call = [command, "explain", "wlan-3g", "--scheduler", "blest", "--from", "2 parsecs"]
-    assert subprocess.run(call, capture_output=True, text=True).stderr == f"error: {wrong.value}\n"
+    shown = subprocess.run(call, capture_output=True, text=True).stderr
+    assert shown.replace("--from", "start") == f"error: {wrong.value}\n"
+
+
+def test_a_period_in_numbers_is_the_same_as_in_text():
+    texts = pathweave.explain("wlan-3g", "blest", start="2s", end="2.1s")
+    assert str(pathweave.explain("wlan-3g", "blest", start=2, end=timedelta(seconds=2.1))) == str(texts)
+
+
+def test_experiments_that_are_not_here_say_where_they_are(tmp_path):
+    with pytest.raises(
+        pathweave.InputError, match=r"source = .*/nowhere: no experiments here.*source='CHECKOUT/experiments'"
+    ):
+        pathweave.reproduce("cp/fig5", out=tmp_path, source=tmp_path / "nowhere")
 
 
 def test_a_rule_in_python_is_explained():

@@ -1,0 +1,86 @@
+"""Checks of arguments: each error names the argument, its value and type, what is allowed, and the nearest name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from pathweave._errors import ArgumentError, InputError, OutputError, hint
+
+
+def shown(value: object) -> str:
+    """A value and its type, for the text of an error."""
+    text = repr(value)
+    text = text if len(text) <= 60 else f"{text[:59]}…"
+    return text if value is None or isinstance(value, bool) else f"{text} ({type(value).__name__})"
+
+
+def wrong(argument: str, value: object, allowed: str) -> ArgumentError:
+    """The error for an argument of a wrong type."""
+    return ArgumentError(f"{argument} = {shown(value)}: allowed: {allowed}")
+
+
+def text(argument: str, value: object, allowed: str = "a text") -> str:
+    """A text; with a wrong type, `ArgumentError`."""
+    if not isinstance(value, str):
+        raise wrong(argument, value, allowed)
+    return value
+
+
+def optional_text(argument: str, value: object, allowed: str) -> str | None:
+    """A text or ``None``."""
+    return None if value is None else text(argument, value, f"{allowed}, or None")
+
+
+def whole(argument: str, value: object, allowed: str, least: int = 1, most: int = 2**63 - 1) -> int:
+    """A whole number in a range; numpy's are accepted, truth values are not."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise wrong(argument, value, allowed)
+    number = int(value)
+    if not least <= number <= most:
+        raise InputError(f"{argument} = {number}: allowed: {allowed}")
+    return number
+
+
+def truth(argument: str, value: object) -> bool:
+    """``True`` or ``False``; numpy's are accepted."""
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise wrong(argument, value, "True or False")
+    return bool(value)
+
+
+def file(argument: str, value: object) -> Path:
+    """A path."""
+    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
+        raise wrong(argument, value, "a path (str or pathlib.Path)")
+    return Path(value)
+
+
+def save(path: object, content: str) -> Path:
+    """Writes a file and returns its path; `OutputError` if it cannot be written."""
+    where = file("path", path)
+    try:
+        where.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{where}: {error.strerror}") from error
+    return where
+
+
+def listed(argument: str, value: object, allowed: str) -> list[Any]:
+    """The elements of a list, tuple or other iterable, which is no text."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise wrong(argument, value, allowed)
+    return list(value)
+
+
+def one_of(argument: str, value: object, names: Collection[str]) -> str:
+    """One of some names; the error lists them, the nearest one first."""
+    there_are = ", ".join(names) or "nothing"
+    if not isinstance(value, str):
+        raise wrong(argument, value, there_are)
+    if value not in names:
+        raise InputError(f"{argument} = {value}{hint(value, names)}: allowed: {there_are}")
+    return value

@@ -1,0 +1,198 @@
+"""Charts show the runs' own numbers, names of paths, units and intervals, and work offline."""
+
+import math
+import re
+
+import pytest
+
+import pathweave
+
+pytest.importorskip("altair")
+from pathweave import plots, sweep_plots
+
+PLAN = """format = 1
+name = "small"
+scenarios = ["wifi-lte"]
+schedulers = ["minrtt"]
+seeds = 2
+set = { duration = "500ms", measure_from = "0s" }
+
+[[parameter]]
+name = "buffer_kb"
+values = [200, 50]
+set = { "connection.receive_buffer" = "{}KB" }
+
+[[parameter]]
+name = "loss"
+values = [0, 1]
+set = { "path.lte.loss" = "{}%" }
+"""
+KINDS = ("ranking", "paired", "cdf", "series", "shares")
+
+
+@pytest.fixture(scope="module")
+def results():
+    return pathweave.compare("wifi-lte", schedulers=["minrtt", "blest"], seeds=4, duration=1, measure_from=0)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plots")
+    (folder / "plan.toml").write_text(PLAN)
+    return pathweave.sweep(folder / "plan.toml", out=folder / "out")
+
+
+def data(chart):
+    return list(chart.to_dict()["datasets"].values())
+
+
+def with_key(chart, key):
+    [found] = [rows for rows in data(chart) if key in rows[0]]
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_plain_tcp_has_its_paths_name_and_axes_have_units(results, kind):
+    text = results.plot(kind=kind).to_json()
+    assert "plain TCP, lte" in text
+    assert "tcp-path" not in text
+    assert "share of the sent bytes" in text if kind == "shares" else "goodput, Mbit/s" in text
+
+
+def test_a_ranking_has_every_seed_and_the_interval_of_the_summary(results):
+    chart = results.plot()
+    assert [layer["mark"]["type"] for layer in chart.to_dict()["layer"]] == ["rule", "point", "tick"]
+    assert len(with_key(chart, "goodput_mbps")) == 16
+    rows = {row["scheduler"]: row for row in with_key(chart, "low")}
+    for wanted in results.summary:
+        row = rows[f"plain TCP, {wanted['plain_tcp']}" if wanted["plain_tcp"] else wanted["scheduler"]]
+        width = wanted["goodput_high_mbps"] - wanted["goodput_low_mbps"]
+        assert row["mean"] == pytest.approx(wanted["goodput_mbps"])
+        assert row["high"] - row["low"] == pytest.approx(width, rel=2e-3)
+
+
+def test_pairs_are_the_differences(results):
+    chart = results.plot(
+        "completion_s" if results.runs["completion_s"][0] else "goodput_mbps", "paired", against="minrtt"
+    )
+    rows = {row["scheduler"]: row for row in with_key(chart, "difference")}
+    [blest] = [row for row in results.differences("minrtt") if row["scheduler"] == "blest"]
+    assert {key: rows["blest"][key] for key in ("difference", "low", "high")} == {
+        key: blest[key] for key in ("difference", "low", "high")
+    }
+    assert set(rows) == {"blest", "plain TCP, wifi", "plain TCP, lte"}
+
+
+def test_a_distribution_rises_from_none_to_all(results):
+    rows = [row for row in with_key(results.plot(kind="cdf"), "fraction") if row["scheduler"] == "minrtt"]
+    assert [row["fraction"] for row in rows] == [0, 0.25, 0.5, 0.75, 1]
+    assert [row["goodput_mbps"] for row in rows[1:]] == sorted(
+        row["goodput_mbps"] for row in results.where(scheduler="minrtt")
+    )
+
+
+def test_series_are_those_of_one_seed(results):
+    rows = [row for row in with_key(results.plot("srtt_ms", "series", seed=3), "time_s") if row["scheduler"] == "blest"]
+    wanted = [
+        row["value"] for row in results.series_of("blest", 3) if row["quantity"] == "srtt_ms" and row["path"] == "lte"
+    ]
+    assert [row["value"] for row in rows if row["of"].endswith("lte")][: len(wanted)] == wanted
+    with pytest.raises(pathweave.InputError, match="seed = 9: allowed: 1, 2, 3, 4"):
+        results.plot(kind="series", seed=9)
+
+
+def test_shares_add_up_to_one(results):
+    rows = with_key(results.plot(kind="shares"), "share")
+    for name in {row["scheduler"] for row in rows}:
+        mine = {row["path"]: row["share"] for row in rows if row["scheduler"] == name}
+        assert set(mine) == {"wifi", "lte"}
+        assert sum(mine.values()) == pytest.approx(1)
+
+
+def test_several_scenarios_are_one_below_the_other():
+    both = pathweave.compare(["wifi-lte", "wlan-3g"], schedulers="minrtt", seeds=2, duration=0.5, measure_from=0)
+    for kind in KINDS:
+        assert [part["title"] for part in both.plot(kind=kind).to_dict()["vconcat"]] == ["wifi-lte", "wlan-3g"]
+
+
+@pytest.mark.parametrize("kind", ["lines", "heatmap", "wins"])
+def test_a_sweeps_points_are_numbers_in_order(swept, kind):
+    chart = swept.plot(kind=kind)
+    text = chart.to_json()
+    assert "plain TCP, wifi" in text
+    assert "tcp-path" not in text
+    assert "goodput, Mbit/s" in text
+    [rows] = data(chart)
+    assert [row["buffer_kb"] for row in rows] == sorted(row["buffer_kb"] for row in rows)
+    assert {row["buffer_kb"] for row in rows} == {50.0, 200.0}
+    assert {row["loss"] for row in rows} == {0.0, 1.0}
+
+
+def test_lines_are_the_means_of_the_seeds(swept):
+    [rows] = data(swept.plot(x="loss", rows="buffer_kb"))
+    runs = swept.rows()
+    for row in rows:
+        if row["scheduler"] == "minrtt":
+            here = [
+                one["goodput_mbps"]
+                for one in runs
+                if one["variant"] == "minrtt"
+                and float(one["at_loss"]) == row["loss"]
+                and float(one["at_buffer_kb"]) == row["buffer_kb"]
+            ]
+            assert len(here) == row["runs"] == 2
+            assert row["mean"] == pytest.approx(sum(here) / 2)
+            # Student's t with one degree of freedom is 12.706 (Fisher and Yates).
+            assert row["high"] - row["mean"] == pytest.approx(12.706 * abs(here[0] - here[1]) / 2, rel=1e-4)
+
+
+def test_wins_are_by_rates_that_are_high_and_times_that_are_short():
+    rows = [
+        {"scheduler": name, "x": 1.0, "mean": mean, "low": mean, "high": mean, "runs": 1}
+        for name, mean in (("fast", 4.0), ("slow", 5.0))
+    ]
+    for metric, wanted in (("completion_s", "fast"), ("goodput_mbps", "slow")):
+        [won] = data(sweep_plots._wins(rows, ["x"], metric, []))
+        assert [row["scheduler"] for row in won] == [wanted]
+        assert won[0]["ahead"] == pytest.approx(0.2 if wanted == "fast" else 0.25)
+
+
+def test_a_wrong_axis_is_named(swept):
+    with pytest.raises(
+        pathweave.InputError, match=r"x = buffer \(did you mean buffer_kb\?\): allowed: buffer_kb, loss"
+    ):
+        swept.plot(x="buffer")
+    with pytest.raises(pathweave.InputError, match=r"y = goodput \(did you mean goodput_mbps\?\)"):
+        swept.plot(y="goodput")
+
+
+@pytest.mark.parametrize("pooled", ["loss"])
+def test_a_mean_over_other_parameters_has_no_interval_and_says_so(swept, pooled):
+    text = swept.plot(x="buffer_kb", rows="buffer_kb").to_json()
+    assert f"mean over every {pooled}" in text
+    assert "interval" not in text
+
+
+# Table of Fisher and Yates: degrees of freedom and the 97.5 % quantile.
+@pytest.mark.parametrize(
+    ("freedom", "wanted"), [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (9, 2.262), (29, 2.045), (120, 1.980)]
+)
+def test_students_t_is_that_of_the_tables(freedom, wanted):
+    assert plots.student_t(freedom) == pytest.approx(wanted, rel=2e-3)
+
+
+def test_titles_have_units():
+    assert plots.titled("message_delay_ms_p99") == "message delay p99, ms"
+    assert plots.titled("completion_s") == "completion, s"
+    assert plots.titled("aggregation_benefit") == "aggregation benefit"
+    assert plots.interval([3.0]) == (3.0, 3.0, 3.0)
+    assert not math.isnan(plots.interval([3.0, 3.0])[1])
+
+
+def test_a_saved_chart_works_offline(results, swept, tmp_path):
+    pytest.importorskip("vl_convert")
+    for name, chart in {"a": results.plot(), "b": swept.plot()}.items():
+        chart.save(tmp_path / f"{name}.html", inline=True)
+        page = (tmp_path / f"{name}.html").read_text()
+        assert not re.search(r"<(script|link)[^>]*(src|href)=", page)
+        assert len(page) > 500_000
