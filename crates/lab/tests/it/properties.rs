@@ -195,9 +195,14 @@ impl Case {
     }
 }
 
-/// Checks from the packets that no data is beyond the window that the receiver has offered.
+/// Checks from the packets that no data is beyond the window that the receiver has offered. A Linux host keeps a
+/// subflow's window when an acknowledgement that repeats another one brings a smaller window, and counts it from the new
+/// DATA_ACK (`docs/notes/linux-6.12-shared-window.md`). So its limit is counted from the largest window.
 #[derive(Default)]
 struct Windows {
+    are_linux: bool,
+    /// The largest window that each end has offered, bytes.
+    largest: BTreeMap<bool, u64>,
     shifts: BTreeMap<IpAddr, u8>,
     /// The highest edge offered to the sender of data at this address, as a data sequence number.
     edges: BTreeMap<bool, u64>,
@@ -221,7 +226,9 @@ impl Windows {
             let edge = self.edges.get(&is_client(from)).copied();
             let ack = edge.map_or_else(|| ack.expand(0), |near| ack.expand(near));
             let window = u64::from(segment.window) << self.shifts.get(&from).copied().unwrap_or(0);
-            let offered = ack.wrapping_add(window);
+            let largest = self.largest.entry(is_client(from)).or_default();
+            *largest = window.max(*largest);
+            let offered = ack.wrapping_add(if self.are_linux { *largest } else { window });
             if edge.is_none_or(|e| offered.wrapping_sub(e) as i64 > 0) {
                 // A 32-bit number cannot be expanded before the first 64-bit one.
                 if edge.is_some() || matches!(dss.data_ack, Some(pathweave_wire::mptcp::DataNumber::Long(_))) {
@@ -254,7 +261,7 @@ struct Ran {
 /// Runs a case and watches it.
 fn run(case: &Case, scenario: &Scenario, registry: &Registry, seed: u64) -> Ran {
     let mut sim = Simulation::new(scenario, seed, registry, &NoFiles).expect("the scenario is complete");
-    let windows = Rc::new(RefCell::new(Windows::default()));
+    let windows = Rc::new(RefCell::new(Windows { are_linux: case.slow_detection, ..Windows::default() }));
     let lost = Rc::new(Cell::new(false));
     // Whether the sender's last segment was a probe of a closed window.
     let probed = Rc::new(Cell::new(false));

@@ -36,13 +36,15 @@ pub(crate) struct RemoteAddress {
     pub(crate) proved: bool,
 }
 
-/// An announcement that was sent and not echoed, because it may be lost.
+/// An announcement that was not echoed. It was sent and may be lost, or it waits for the one before it.
 #[derive(Clone, Copy, Debug)]
 struct Unechoed {
     id: AddressId,
     option: MptcpOption,
-    /// When the announcement is sent again. `None`: it waits for an acknowledgement that can carry it.
+    /// When the announcement is sent again. `None`: it waits for an acknowledgement that can carry it, or for
+    /// [`AddressBook::release_one`].
     again: Option<Instant>,
+    /// How often the announcement was sent.
     tries: u32,
 }
 
@@ -65,8 +67,6 @@ pub(crate) struct AddressBook {
     taken: RateLimiter,
     /// Announcements and echoes for the next acknowledgements.
     announce: VecDeque<MptcpOption>,
-    /// Announcements that wait for the announcement before them to be echoed, or for a join.
-    held: VecDeque<MptcpOption>,
     unechoed: Vec<Unechoed>,
 }
 
@@ -74,7 +74,6 @@ impl AddressBook {
     /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.announce.shrink_to_fit();
-        self.held.shrink_to_fit();
         self.unechoed.shrink_to_fit();
     }
 
@@ -113,7 +112,6 @@ impl AddressBook {
             initial_removed: false,
             taken: RateLimiter::new(ADDRESSES, ADDRESS_PERIOD),
             announce: VecDeque::new(),
-            held: VecDeque::new(),
             unechoed: Vec::new(),
         }
     }
@@ -162,16 +160,21 @@ impl AddressBook {
     /// released by [`release_one`](Self::release_one).
     pub(crate) fn announce_all(&mut self, keys: &Keys, one_at_a_time: bool) {
         let others = self.local.iter().filter(|a| a.1 != self.initial_local.ip());
-        self.held.extend(others.map(|(id, address, _)| announcement(keys, *id, *address, None)));
-        let now = if one_at_a_time { 1 } else { self.held.len() };
-        self.announce.extend(self.held.drain(..now.min(self.held.len())));
+        for (i, (id, address, _)) in others.enumerate() {
+            let option = announcement(keys, *id, *address, None);
+            match one_at_a_time && i > 0 {
+                true => self.unechoed.push(Unechoed { id: *id, option, again: None, tries: 0 }),
+                false => self.announce.push_back(option),
+            }
+        }
     }
 
-    /// Releases the next announcement that waits, unless an announcement is still to be sent.
+    /// Releases the next announcement that waits for the one before it, unless an announcement is still to be sent.
     pub(crate) fn release_one(&mut self) {
         let is_ours = |option: &MptcpOption| matches!(option, MptcpOption::AddAddress { hmac: Some(_), .. });
         if !self.announce.iter().any(is_ours) {
-            self.announce.extend(self.held.pop_front());
+            let next = self.unechoed.iter().find(|u| u.tries == 0);
+            self.announce.extend(next.map(|u| u.option));
         }
     }
 
@@ -360,7 +363,6 @@ impl AddressBook {
         let (id, _, _) = self.local.remove(i);
         self.unechoed.retain(|u| u.id != id);
         self.ports.retain(|(of, _)| *of != id);
-        self.held.retain(|option| !matches!(option, MptcpOption::AddAddress { id: of, .. } if *of == id));
         if tell {
             self.announce.push_back(MptcpOption::RemoveAddress { ids: AddressIds::one(id) });
         }
@@ -375,7 +377,6 @@ impl AddressBook {
     /// Stops announcing anything.
     pub(crate) fn stop_announcing(&mut self) {
         self.announce.clear();
-        self.held.clear();
         self.unechoed.clear();
     }
 }
