@@ -21,6 +21,7 @@ mod addresses;
 mod application;
 mod close;
 mod data_acks;
+mod deferral;
 mod errors;
 mod fallback;
 mod fallback_state;
