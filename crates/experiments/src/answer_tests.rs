@@ -443,19 +443,22 @@ const SENTENCES: [&str; 10] = [
 fn no_sentence_contradicts_the_runs() {
     let sweeps: Vec<Sweep> = (1..=4).map(|seeds| sweep("\"minrtt\", \"blest\"", "40, 100, 400, 900", seeds)).collect();
     let ends = prop::collection::vec(run(), 4 * 4 * 4);
-    let strategy = (0..sweeps.len(), ends, any::<bool>(), any::<bool>());
+    // Sometimes nothing arrives in the whole sweep, which chance alone brings about in few of the 2,000 cases.
+    let delivers = prop::bool::weighted(0.95);
+    let strategy = (0..sweeps.len(), ends, any::<bool>(), any::<bool>(), delivers);
     let mut runner = TestRunner::new(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) });
     let seen = RefCell::new(BTreeSet::new());
-    let outcome = runner.run(&strategy, |(seeds, ends, is_whole, is_level)| {
+    let outcome = runner.run(&strategy, |(seeds, ends, is_whole, is_level, delivers)| {
         let sweep = &sweeps[seeds];
         let made = |(number, (is_there, status, goodput)): (usize, (bool, Status, f64))| {
             let status = if is_whole { Status::Completed } else { status };
             // Half of the time plain TCP is slower than all schedulers, so that the green sentence comes up too.
             let is_tcp = sweep.run(number).0.variant > 1;
-            let goodput = match (is_level, is_tcp) {
-                (false, _) => goodput,
-                (true, true) => goodput.min(7.0),
-                (true, false) => 12.0 + goodput / 100.0,
+            let goodput = match (delivers, is_level, is_tcp) {
+                (false, _, _) => 0.0,
+                (true, false, _) => goodput,
+                (true, true, true) => goodput.min(7.0),
+                (true, true, false) => 12.0 + goodput / 100.0,
             };
             (is_whole || is_there).then(|| record(sweep, number, status, goodput))
         };
