@@ -2,7 +2,7 @@
 //! delay, copies on idle paths.
 
 use super::lanes::Lanes;
-use super::{Decision, Reason, Weave};
+use super::{Decision, Objective, Reason, Weave};
 use core::ops::Range;
 use pathweave_proto::scheduler::{SubflowView, View};
 use pathweave_proto::{DataSeq, SubflowSet};
@@ -76,6 +76,9 @@ impl Weave {
     /// because no estimate says when a path will be late. A copy takes no additional room in the window, so lanes that
     /// are not in use carry copies too.
     pub(super) fn copy_where_it_pays(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
+        if self.objective != Objective::Latency {
+            return None;
+        }
         let unpriced = |id| view.subflow(id).is_some_and(is_unpriced);
         for lane in lanes.all.iter().filter(|lane| lane.room > 0) {
             let Some(s) = view.subflow(lane.id) else { continue };

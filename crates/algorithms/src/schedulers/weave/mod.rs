@@ -28,12 +28,14 @@
 //!   delivers if it is kept busy; both in bytes/s. If a queue shows that i was busy, r_i is the delivery rate.
 //!   Otherwise it is c_i, after slow start at most a congestion window each RTT_i. A rate that was measured within two
 //!   round trips after the stream had nothing more to send says only "at least": it never lowers r_i.
-//! * a_i: time until a byte given to i now arrives, s. m: the number of paths in use.
+//! * a_i: time until a byte given to i now arrives, s. If i has been silent for longer than RTT_i although an
+//!   acknowledgement is due, the excess is added. m: the number of paths in use.
 //!
 //! Further rules:
 //!
 //! * At most 10·L wait at a bottleneck, unless it has a longer queue already.
-//! * Data of i that holds the stream up goes again, once, on another path j if it arrives sooner there. If it is
+//! * If a path has room and no new data can be sent, data of i that holds the stream up goes again, once, on another
+//!   path j if it arrives sooner there. If it is
 //!   overdue by RTT_i, it counts as lost, and this is compared with sending it again on i.
 //! * A path that was unused for the patience carries a copy of two segments; these copies are at most 3 % of the
 //!   written data.
@@ -211,10 +213,11 @@ impl Weave {
     }
 
     fn choose(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
-        let first = self.weave(view, lanes).or_else(|| self.repeat(view, lanes));
-        let copies = first.is_none() && self.objective == Objective::Latency;
-        let copy = if copies { self.copy_where_it_pays(view, lanes) } else { first };
-        copy.or_else(|| self.refresh(view, lanes)).or_else(|| self.go_on(view, lanes))
+        self.weave(view, lanes)
+            .or_else(|| self.repeat(view, lanes))
+            .or_else(|| self.copy_where_it_pays(view, lanes))
+            .or_else(|| self.refresh(view, lanes))
+            .or_else(|| self.go_on(view, lanes))
     }
 }
 

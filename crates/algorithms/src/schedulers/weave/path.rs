@@ -77,7 +77,7 @@ pub(super) struct Path {
 
 impl Path {
     /// The link's rate, the rate at which the path delivers if it is kept busy, both in bytes/s, and whether they were
-    /// measured. `window` is a congestion window each round trip of `rtt` seconds.
+    /// measured. `window` is a congestion window each round trip of `rtt` seconds, and `initial` an initial window, bytes.
     pub(super) fn rates(
         &self,
         now: Instant,
@@ -158,8 +158,8 @@ impl Path {
         }
     }
 
-    /// Adds an acknowledgement of `bytes`, the last of which were `given` then, to the train, and measures the link if
-    /// the train is long enough.
+    /// Adds an acknowledgement of `bytes` to the train, and measures the link if the train is long enough. `given`: when
+    /// the last of these bytes were given to the path.
     fn measure_link(&mut self, now: Instant, cwnd: u32, mss: f64, bytes: f64, round: Duration, given: Option<Instant>) {
         let begins = Train { first: now, last: now, given, bytes: 0.0 };
         let train = match &mut self.train {

@@ -28,8 +28,8 @@ fn learn(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, queue_ms: u64)
     bench.now = start + Duration::from_secs(1);
 }
 
-/// Two paths of 8 Mbit/s with one-way delays of 10 and 50 ms. Both are measured, have congestion
-/// windows of 200 segments, and a recent queue of `queue_ms`. The receive window has `window` segments.
+/// Two paths of 8 Mbit/s with one-way delays of 10 and 50 ms. Both are measured, have congestion windows of 200
+/// segments, and a recent queue of `queue_ms`. The receive window has `window` segments.
 fn pair(window: u64, queue_ms: u64) -> (Weave, Bench) {
     let open = |s: Sub| s.cwnd(200);
     let mut bench = Bench::new([open(sub(0).rtt(20)), open(sub(1).rtt(100))]).write(2000).send_window(window);
@@ -239,19 +239,33 @@ fn a_path_that_has_shown_no_burst_counts_with_an_initial_window_unless_it_queues
 }
 
 #[test]
-fn the_head_and_what_is_lost_behind_it_are_repeated_once() {
-    let (mut weave, mut bench) = held_up(2);
-    assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "it may still arrive");
-    bench.now += Duration::from_millis(101);
-    assert_eq!(bench.step(&mut weave), Some((0, 0..1)));
-    assert_eq!(bench.step(&mut weave), Some((0, 1..2)));
-    assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "once");
+fn a_segment_that_waits_at_the_receiver_for_the_next_one_shows_no_queue() {
+    let queues = |apart_ms| {
+        let (mut weave, mut bench) = (weave(Objective::Throughput), Bench::new([sub(0).rtt(20)]).write(100));
+        learn(&mut weave, &mut bench, 0, 8.0, 0);
+        // Both are acknowledged when the second one has made its round trip, including any wait in a queue.
+        for n in 0..4 {
+            let (start, apart) = (bench.now, Duration::from_millis(apart_ms));
+            let [first, second] = [seg(2 * n)..seg(2 * n + 1), seg(2 * n + 1)..seg(2 * n + 2)];
+            weave.path(SubflowId(0)).given(start, first.clone(), start);
+            weave.path(SubflowId(0)).given(start + apart, second.clone(), start);
+            bench.now = start + Duration::from_millis(40);
+            let (subflow, mappings, rtt) = (SubflowId(0), [first, second], Duration::from_millis(40));
+            let acked = Event::Acked { subflow, mappings: &mappings, data_ack: seg(0), has_sack: false };
+            bench.event(&mut weave, &acked);
+            bench.event(&mut weave, &Event::RttSample { subflow, rtt });
+        }
+        weave.path(SubflowId(0)).delays(0.02) > 0.0
+    };
+    assert!(queues(0));
+    assert!(!queues(20));
 }
 
 #[test]
 fn what_a_wrong_path_holds_up_costs_one_copy_a_round_trip_after_it_was_due() {
-    for held in [1, 4, 8] {
+    for held in [1, 2, 4, 8] {
         let (mut weave, mut bench) = held_up(held);
+        assert!(matches!(bench.decide(&mut weave), Decision::Wait { .. }), "it may still arrive");
         bench.now += Duration::from_millis(101);
         for n in 0..held {
             assert_eq!(bench.step(&mut weave), Some((0, n..n + 1)), "of {held}");
@@ -301,8 +315,8 @@ fn for_low_delay_what_has_arrived_is_not_copied() {
     assert!(!copied(4));
 }
 
-/// Whether the last of 100 segments is copied to the other path. There it would arrive later by a millisecond, plus the time `owes_ms` for which that path's acknowledgement is overdue beyond
-/// a round trip.
+/// Whether the last of 100 segments is copied to the other path. There it would arrive later by a millisecond, and by
+/// `owes_ms`: so long that path's acknowledgement is overdue beyond a round trip.
 fn copied_for_nothing(owes_ms: u64, prepare: impl Fn(&mut Bench)) -> bool {
     let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(22).cwnd(50)]);
     let mut weave = Weave::new(Objective::Latency, Duration::from_secs(1000));
