@@ -27,7 +27,7 @@ pub fn peak_resident_bytes() -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// Work that is done about as many times as it is told; it returns the exact number.
+/// Work that is done about as many times as the argument says. It returns the exact number.
 pub type Work = fn(u64) -> u64;
 
 /// Runs the work that the command line names, with the count that it gives, and prints the result. Without arguments,

@@ -22,7 +22,7 @@ pub(crate) struct Bless {
 /// A chore or a check.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Chore {
-    /// Run all checks, as CI does (about half an hour on 2 cores); first install the tools that they need
+    /// Run all checks, as CI does (about 40 minutes on 2 cores); first install the tools that they need
     Test {
         /// Install nothing; fail if a tool is missing
         #[arg(long)]
@@ -59,7 +59,7 @@ pub(crate) enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Build Linux with the schedulers of linux/, and compare them with the simulator's (6 minutes to build, 2 s a run)
+    /// Build Linux with the schedulers of linux/, and compare them with the simulator's: linux/README.md says when
     Linux(crate::linux::Arguments),
     /// Run the scripts of a checkout of multipath-tcp/packetdrill against the engine
     Packetdrill {

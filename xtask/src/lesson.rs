@@ -39,11 +39,13 @@ fn with_outputs(document: &str, output: impl Fn(&str) -> Result<String, String>)
     Ok(out)
 }
 
-/// What the shell prints for a command line with `pathweave` in it.
+/// The output of a shell for a command line with `pathweave` in it.
 fn output(command: &str) -> Result<String, String> {
     println!("$ {command}");
     let path = format!("{}:{}", target().join("release").display(), std::env::var("PATH").unwrap_or_default());
-    text(Command::new("sh").args(["-c", command]).env("PATH", path).current_dir(root()))
+    let printed = text(Command::new("sh").args(["-c", command]).env("PATH", path).current_dir(root()))?;
+    // The status of a pipe is that of its last program, whatever the first one did.
+    if printed.is_empty() { Err(format!("{command:?} prints nothing")) } else { Ok(printed) }
 }
 
 #[cfg(test)]

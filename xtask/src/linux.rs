@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use table::Run;
 
-/// What is run.
+/// The kernel's runs that are asked for, and where their results go.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Arguments {
     /// Number of the arena's 48 points with small windows to run

@@ -14,7 +14,7 @@ const SECONDS: u64 = 8;
 const WINDOW_OF_MEMORY: (f64, f64) = (152.0, 256.0);
 const MEMORY_STEP: f64 = 4096.0;
 
-/// A scheduler of the kernel, and the simulator's scheduler with the same rule.
+/// A scheduler of the kernel, and the simulator's scheduler that it is compared with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
     pub(super) kernel: &'static str,

@@ -1,4 +1,4 @@
-//! What the runs say, scheduler by scheduler.
+//! The table of runs, a row for each scheduler.
 
 use std::fmt::Write as _;
 

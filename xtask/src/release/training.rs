@@ -6,7 +6,7 @@ use crate::run::{capture, cargo, program, run, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the command runs while it counts.
+/// The runs of the command that counts.
 const RUNS: [&str; 2] = ["compare wifi-lte --seeds 2 --jobs 1", "compare wlan-3g --seeds 1 --jobs 1"];
 
 /// Flags for rustc with the counts of the command that `build`, arguments of Cargo, puts into the folder `built`.

@@ -194,14 +194,14 @@ macro_rules! host_models {
 }
 
 host_models! {
-    /// No habits.
+    /// Habits of the RFCs alone.
     #[default]
     Rfc = "rfc", "an RFC host";
     /// Habits of a Linux kernel.
     Linux = "linux", "a Linux host";
     /// Habits of an mptcp.org kernel.
     MptcpOrg = "mptcp-0.9x", "an mptcp.org host";
-    /// The same, with the deferral of versions 0.86 to 0.88.
+    /// Habits of an mptcp.org kernel of versions 0.86 to 0.88, which let data wait for more room on its subflow.
     Mptcp088 = "mptcp-0.88", "a host with mptcp.org's version 0.88";
 }
 

@@ -131,7 +131,7 @@ impl Comparison {
     }
 
     /// Whether Linux's own runs differ by more than 20 % although no loss is random. Medians of a few such runs say
-    /// little, so the ranges of both sides' runs are compared instead.
+    /// little. So with three or four paths, or changing rates, the ranges of both sides' runs are compared instead.
     pub fn is_scattered(&self) -> bool {
         !self.class.random_loss && self.linux_spread() > 0.20
     }

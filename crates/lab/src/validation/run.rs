@@ -86,7 +86,7 @@ pub fn run_variant(
         problem: (measured.status != Status::Completed).then(|| measured.reason.unwrap_or_default()),
     };
     for path in &scenario.paths {
-        let [bottleneck, wire] = path.up[..] else { continue };
+        let [bottleneck, wire] = path.up[..] else { unreachable!("a path has a bottleneck and a wire") };
         out.queue_drops.push(measured.links[bottleneck].count(Fate::QueueFull));
         let link = &measured.links[wire];
         out.frame_bytes.push((link.delivered_bytes + ETHERNET_BYTES * link.delivered_packets) as f64);

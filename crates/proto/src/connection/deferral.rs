@@ -32,8 +32,7 @@ impl Shared {
                 assign.range.end = end;
                 break;
             }
-            let view = views.iter_mut().find(|v| v.id == assign.subflow && v.queue.space > 0);
-            let Some(view) = view.filter(|_| !waiting.is_full()) else {
+            let Some(view) = views.iter_mut().find(|v| v.id == assign.subflow && v.queue.space > 0) else {
                 decision = Decision::wait("the data waits for more room in the window of its subflow");
                 break;
             };

@@ -90,7 +90,7 @@ impl ReceivingState {
     }
 }
 
-/// What a subflow sends at one time: the part of a [`SubflowSnapshot`] for callers that ask often.
+/// The sending half of a subflow at one time: the part of a [`SubflowSnapshot`] for callers that ask often.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SubflowSending {
@@ -169,7 +169,7 @@ impl Connection {
         self.subflows.iter().map(|s| (s.id, s.first_bytes))
     }
 
-    /// What each subflow sends to which data may be assigned.
+    /// The sending half of each subflow to which data may be assigned.
     #[inline]
     pub fn sending_subflows(&self) -> impl Iterator<Item = SubflowSending> + '_ {
         self.subflows.usable().map(|s| SubflowSending {

@@ -31,7 +31,7 @@ macro_rules! hosts {
                 /// The out-of-tree kernel of mptcp.org, which most papers used for their measurements.
                 #[cfg(feature = "host-mptcp-org")]
                 MptcpOrg = $crate::host::mptcp_org::MptcpOrg;
-                /// Its versions 0.86 to 0.88 with segmentation offload. Data waits for a larger part of its subflow's
+                /// The kernel of mptcp.org in its versions 0.86 to 0.88, with segmentation offload. Data waits for a larger part of its subflow's
                 /// window, and meanwhile another subflow may get it.
                 #[cfg(feature = "host-mptcp-org")]
                 Mptcp088 = $crate::host::mptcp_org::Mptcp088;

@@ -192,7 +192,8 @@ rules!(
         }
 
         /// Whether a smaller window counts that comes with an acknowledgement which repeats the one before. If not, the
-        /// window before stays the subflow's, and it counts from each DATA_ACK that comes on this subflow.
+        /// window before stays the subflow's, and it counts from each DATA_ACK that comes on this subflow. A window of
+        /// zero always counts.
         fn takes_window_of_repetition(&self) -> bool {
             true
         }
