@@ -137,8 +137,8 @@ def script(scenario, folder, program):
     """All of it, as text."""
     program = shlex.quote(str(program))
     lines = [*namespace("client"), *namespace("server")]
-    for number in (0, 1):
-        lines += path(number, scenario["paths"][number])
+    for number, settings in enumerate(scenario["paths"]):
+        lines += path(number, settings)
     lines += hosts(scenario) + measurement(scenario, program)
     lines += [f"cp * {shlex.quote(str(folder))}/", "sync", "halt -f"]
     return HEADER + "\n".join(lines) + "\n"
