@@ -36,7 +36,7 @@ class PathweaveError(Exception):
 
 
 class InputError(PathweaveError, ValueError):
-    """A mistake in a call. The text says what is allowed. It is the command's text, with arguments in place of options."""
+    """A mistake in a call. The text says what is allowed. Errors of the engine name arguments in place of the command's options."""
 
     def __init__(self, text: str) -> None:
         """Takes the text."""

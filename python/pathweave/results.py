@@ -211,7 +211,7 @@ class Results:
             metric: A column of `runs` that is a number (default: the one that ranks); for ``"series"`` a quantity of `series`
                 (default: ``goodput_mbps``).
             kind: ``"ranking"``: mean, 95 % interval and seeds of each scheduler; ``"paired"``: differences to one scheduler, seed by
-                seed, with 95 % intervals; ``"cdf"``: the fraction of the seeds below each value; ``"series"``: one seed over time;
+                seed, with 95 % intervals; ``"cdf"``: the fraction of the seeds at or below each value; ``"series"``: one seed over time;
                 ``"shares"``: bytes sent by path.
             against: For ``"paired"``, the scheduler to compare with (default: the reference of `summary`).
             seed: For ``"series"`` (default: the first one).

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def more_is_better(metric: str) -> bool:
-    """Whether a larger value is better: of rates, benefits and fairness, and of nothing else."""
+    """Whether a larger value counts as better: of rates, benefits and fairness. Of every other metric a smaller one does."""
     return metric.endswith(("mbps", "benefit", "fairness"))
 
 

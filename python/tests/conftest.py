@@ -6,6 +6,26 @@ from pathlib import Path
 
 import pytest
 
+import pathweave
+
+SMALL_PLAN = """format = 1
+name = "small"
+scenarios = ["wifi-lte"]
+schedulers = ["minrtt"]
+seeds = 2
+set = { duration = "500ms", measure_from = "0s" }
+
+[[parameter]]
+name = "buffer_kb"
+values = [200, 50]
+set = { "connection.receive_buffer" = "{}KB" }
+
+[[parameter]]
+name = "loss"
+values = [0, 1]
+set = { "path.lte.loss" = "{}%" }
+"""
+
 
 @pytest.fixture(scope="session")
 def command() -> str:
@@ -15,3 +35,23 @@ def command() -> str:
     if not found:
         pytest.skip("the command is not built: cargo build --release")
     return found
+
+
+@pytest.fixture(scope="session")
+def small_plan() -> str:
+    """A plan with two parameters and runs of half a second."""
+    return SMALL_PLAN
+
+
+@pytest.fixture(scope="session")
+def results() -> pathweave.Results:
+    """Four seeds of two schedulers and of plain TCP on two paths."""
+    return pathweave.compare("wifi-lte", schedulers=["minrtt", "blest"], seeds=4, duration=1, measure_from=0)
+
+
+@pytest.fixture(scope="session")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> pathweave.Sweep:
+    """The finished sweep of `small_plan`."""
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "plan.toml").write_text(SMALL_PLAN)
+    return pathweave.sweep(folder / "plan.toml", out=folder / "out")

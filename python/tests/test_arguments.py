@@ -1,4 +1,4 @@
-"""Every public function with wrong input of each kind: the error names the argument, what it was given and what is allowed."""
+"""Public functions with wrong input of each kind: the error names the argument, what it was given and what is allowed."""
 
 import math
 import re
