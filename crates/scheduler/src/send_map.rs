@@ -107,7 +107,7 @@ impl SendMap {
     }
 
     /// Frees spare capacity.
-    pub(crate) fn shrink(&mut self) {
+    pub fn shrink(&mut self) {
         self.spans.shrink_to_fit();
     }
 

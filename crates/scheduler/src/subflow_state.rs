@@ -1,6 +1,5 @@
-//! A subflow's state in groups, as schedulers ([`SubflowView`](crate::scheduler::SubflowView)) and snapshots see it.
+//! A subflow's state in groups, as [`SubflowView`](crate::SubflowView) has it.
 
-use crate::congestion::{Growth, Phase};
 use pathweave_units::{Duration, Instant};
 
 /// Measured round-trip times.
@@ -30,7 +29,7 @@ impl RoundTrip {
 pub struct WindowState {
     /// Congestion window, segments.
     pub cwnd: u32,
-    /// Slow start threshold, segments.
+    /// Slow start threshold, segments; [`WindowState::NO_THRESHOLD`] until the first loss.
     pub ssthresh: u32,
     /// Segments sent that are thought to be in the network.
     pub in_flight: u32,
@@ -42,6 +41,42 @@ pub struct WindowState {
     pub phase: Phase,
     /// How the controller will grow the window.
     pub growth: Growth,
+}
+
+impl WindowState {
+    /// [`WindowState::ssthresh`] before any loss.
+    pub const NO_THRESHOLD: u32 = 0x7fff_ffff;
+}
+
+/// The phase of a subflow's congestion control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// The window doubles each round.
+    #[default]
+    SlowStart,
+    /// Congestion avoidance.
+    Avoidance,
+    /// Fast recovery.
+    Recovery,
+    /// Recovery from a retransmission timeout, until all data sent before it is acknowledged.
+    Loss,
+}
+
+/// How a controller will grow a filled window while no segment is lost (CP §3.2, eqs. 3–7).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Growth {
+    /// By this many segments per round after slow start (CP eqs. 3–6; for a coupled controller, its share).
+    PerRound(f64),
+    /// To this window, in segments, one round from now (CP eq. 7: time-based control such as CUBIC).
+    ToWindow(f64),
+    /// The window follows this sending rate, in bytes per second (CP eq. 2: rate-based control such as wVegas).
+    AtRate(f64),
+}
+
+impl Default for Growth {
+    fn default() -> Self {
+        Growth::PerRound(1.0)
+    }
 }
 
 /// Data that was assigned to a subflow and is not acknowledged, and room for more.
@@ -81,19 +116,4 @@ pub struct PathTerms {
     pub cost: f64,
     /// Bytes left of the path's quota, if it has one.
     pub quota_left: Option<u64>,
-}
-
-/// The connection's judgement of a subflow's path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathHealth {
-    /// The handshake is not complete; the path carries no data yet.
-    Opening,
-    /// The peer answers.
-    Working,
-    /// An answer is overdue. Other subflows send this one's data again.
-    Late,
-    /// There was no sign of life since a timeout. The subflow gets no new data while another one is alive.
-    Stale,
-    /// The subflow has ended.
-    Down,
 }

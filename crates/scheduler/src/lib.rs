@@ -6,18 +6,22 @@
 
 mod decision;
 mod factory;
+pub mod parameter;
 #[cfg(any(test, feature = "testing"))]
 pub mod properties;
+mod send_map;
+mod seq;
+mod subflow_state;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod view;
 
 pub use decision::{Assign, ClippedBy, Decision, Reason, WindowUse};
 pub use factory::{ChosenScheduler, SchedulerEntry, SchedulerFactory};
-pub use view::{BlockedBy, Event};
-pub use view::{SubflowView, View};
-
-use crate::seq::SubflowId;
+pub use send_map::SendMap;
+pub use seq::{DataSeq, SubflowId, SubflowSet};
+pub use subflow_state::{Delivery, Growth, PathTerms, Phase, QueueState, RoundTrip, WindowState};
+pub use view::{BlockedBy, Event, LossKind, SubflowView, View};
 
 /// The rule that decides what each subflow carries.
 pub trait Scheduler: Send {

@@ -1,9 +1,8 @@
 //! The view that a scheduler gets, and its events.
 
-use super::decision::ClippedBy;
-use crate::congestion::LossKind;
+use crate::decision::ClippedBy;
+use crate::send_map::SendMap;
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
-use crate::stream::send_map::SendMap;
 use crate::subflow_state::{Delivery, PathTerms, QueueState, RoundTrip, WindowState};
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
@@ -215,4 +214,13 @@ pub enum BlockedBy {
     SendWindow,
     /// The connection's own send buffer: the application has more data, and unacknowledged data leaves no room.
     SendBuffer,
+}
+
+/// How a loss was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossKind {
+    /// By acknowledgements: the start of fast recovery.
+    FastRecovery,
+    /// By the retransmission timer.
+    Timeout,
 }
