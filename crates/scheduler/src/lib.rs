@@ -1,8 +1,65 @@
-//! The packet scheduler: which subflow carries which bytes, and when no data should leave.
+//! What a multipath packet scheduler sees and answers: which path carries which bytes, and when no data should leave.
 //!
-//! Each sender has one scheduler. It sees a read-only [`View`] and returns a [`Decision`], which the connection
-//! validates, clips and carries out (ARCHITECTURE.md, contract 4). The schedulers themselves are in the crate
-//! `pathweave-algorithms`.
+//! The crate knows no transport. A program that sends one stream of bytes over several paths (Multipath TCP, QUIC with
+//! several paths, a tunnel over several links) keeps a [`SendMap`], fills a [`SubflowView`] for each path and shows both
+//! to a [`Scheduler`] as a [`View`]. The scheduler returns a [`Decision`]; the program carries it out and reports what
+//! happened as an [`Event`]. The schedulers themselves are in the crate `pathweave-algorithms`.
+//!
+//! The words are those of Multipath TCP (RFC 8684); where QUIC has another, the documentation names it (RFC 9000). The
+//! feature `testing` adds two modules: `testing` has views for tests, `properties` what every scheduler must hold.
+//!
+//! ```
+//! use pathweave_scheduler::{
+//!     Assign, DataSeq, Decision, Duration, Instant, QueueState, Reason, RoundTrip, Scheduler, SendMap, SubflowId,
+//!     SubflowView, View, WindowState, WindowUse,
+//! };
+//!
+//! /// The path with the shortest round trip that has room.
+//! struct Quickest;
+//!
+//! impl Scheduler for Quickest {
+//!     fn decide(&mut self, view: &View<'_>) -> Decision {
+//!         let free = view.candidates().filter(|s| s.has_space());
+//!         let Some(s) = free.min_by_key(|s| s.rtt.smoothed) else { return Decision::no_space() };
+//!         let Some(range) = view.next_for(s, s.window_space()) else { return Decision::nothing_to_send() };
+//!         let reason = Reason::new("the shortest round trip with room");
+//!         Decision::Assign(Assign { subflow: s.id, range, window: WindowUse::Respect, reason })
+//!     }
+//! }
+//!
+//! // Two paths with room for ten segments each, and 1 MB that was written.
+//! let path = |id, ms| SubflowView {
+//!     id: SubflowId(id),
+//!     mss: 1200,
+//!     rtt: RoundTrip { smoothed: Some(Duration::from_millis(ms)), ..RoundTrip::default() },
+//!     window: WindowState { cwnd: 10, ..WindowState::default() },
+//!     queue: QueueState { space: 1 << 20, ..QueueState::default() },
+//!     ..SubflowView::default()
+//! };
+//! let (paths, mut stream) = ([path(0, 50), path(1, 20)], SendMap::new());
+//! stream.append(1_000_000);
+//! let view = View {
+//!     now: Instant::from_secs(1),
+//!     subflows: &paths,
+//!     queue: &stream,
+//!     send_window_end: DataSeq(500_000),
+//!     send_window: 500_000,
+//!     send_buffer_free: 0,
+//!     send_buffer: 1_000_000,
+//!     message_end: None,
+//!     fragment_ends: None,
+//! };
+//! let Decision::Assign(assign) = Quickest.decide(&view) else { panic!("a path has room") };
+//! assert_eq!((assign.subflow, assign.range.clone()), (SubflowId(1), DataSeq(0)..DataSeq(12_000)));
+//!
+//! // The sender puts these bytes on that path, and notes it.
+//! stream.assign(assign.range, assign.subflow);
+//! assert_eq!(stream.unassigned_bytes(), 988_000);
+//! ```
+
+#![no_std]
+
+extern crate alloc;
 
 mod decision;
 mod factory;
@@ -18,6 +75,7 @@ mod view;
 
 pub use decision::{Assign, ClippedBy, Decision, Reason, WindowUse};
 pub use factory::{ChosenScheduler, SchedulerEntry, SchedulerFactory};
+pub use pathweave_units::{Duration, Instant};
 pub use send_map::SendMap;
 pub use seq::{DataSeq, SubflowId, SubflowSet};
 pub use subflow_state::{Delivery, Growth, PathTerms, Phase, QueueState, RoundTrip, WindowState};

@@ -7,11 +7,13 @@ use crate::{
     Assign, BlockedBy, ClippedBy, DataSeq, Decision, Event, LossKind, Scheduler, SchedulerFactory, SendMap, SubflowId,
     SubflowSet, SubflowView, View, WindowUse,
 };
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::format;
+use alloc::vec::Vec;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Clone, Debug)]
 struct Path {

@@ -2,12 +2,12 @@
 
 use pathweave_units::{Duration, Instant};
 
-/// Measured round-trip times.
+/// Measured round-trip times. QUIC measures the same (RFC 9002 §5).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RoundTrip {
     /// Smoothed round-trip time (SRTT of RFC 6298); `None` before the first sample.
     pub smoothed: Option<Duration>,
-    /// Round-trip time variation (RTTVAR of RFC 6298).
+    /// Round-trip time variation (RTTVAR of RFC 6298); zero if it is unknown.
     pub variation: Duration,
     /// Smallest round-trip time since the subflow began.
     pub min: Option<Duration>,
@@ -19,12 +19,14 @@ pub struct RoundTrip {
 
 impl RoundTrip {
     /// The smoothed round-trip time, or zero before the first sample.
+    #[inline]
     pub fn smoothed_or_zero(&self) -> Duration {
         self.smoothed.unwrap_or(Duration::ZERO)
     }
 }
 
-/// The congestion window and the segments in it.
+/// The congestion window and the segments in it. A transport that counts bytes, as QUIC does (RFC 9002 §7), divides by
+/// [`SubflowView::mss`](crate::SubflowView::mss).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowState {
     /// Congestion window, segments.
@@ -33,13 +35,14 @@ pub struct WindowState {
     pub ssthresh: u32,
     /// Segments sent that are thought to be in the network.
     pub in_flight: u32,
-    /// Segments sent that are not cumulatively acknowledged (in flight, SACKed or lost).
+    /// Segments sent that are not cumulatively acknowledged (in flight, SACKed or lost). A transport without cumulative
+    /// acknowledgements gives those in flight.
     pub unacked: u32,
     /// Whether the congestion window was not full at the last check.
     pub app_limited: bool,
-    /// Phase of congestion control.
+    /// Phase of congestion control, as far as it is known.
     pub phase: Phase,
-    /// How the controller will grow the window.
+    /// How the controller will grow the window; [`Growth::default`] if that is unknown.
     pub growth: Growth,
 }
 
@@ -86,9 +89,10 @@ pub struct QueueState {
     pub unsent: u32,
     /// Bytes assigned and not acknowledged, sent or not.
     pub bytes: u64,
-    /// The same bytes with the buffer overhead that a kernel counts (`sk_wmem_queued`).
+    /// The same bytes with the buffer overhead that a kernel counts (`sk_wmem_queued`). Only rules that model a kernel's
+    /// scheduler read it; a program without such a count gives `bytes`.
     pub memory: u64,
-    /// Bytes that still fit into the subflow's send buffer.
+    /// Bytes that still fit into the subflow's send buffer. At least a full segment if there is no such buffer.
     pub space: u64,
 }
 
@@ -99,7 +103,8 @@ pub struct Delivery {
     pub loss: f64,
     /// Rate of newly acknowledged data over the last round, bytes per second; 0 before the first round ends.
     pub rate: f64,
-    /// Rate at which the window would be sent, bytes per second (the kernel's pacing rate).
+    /// Rate at which the window would be sent, bytes per second (the kernel's pacing rate). A program that does not pace
+    /// gives the window divided by the smoothed round-trip time.
     pub pacing_rate: f64,
     /// When the current round's first segment was sent; `None` while nothing is in flight.
     pub round_start: Option<Instant>,

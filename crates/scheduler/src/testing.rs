@@ -7,6 +7,7 @@ use crate::{
     Assign, DataSeq, Decision, Event, Phase, QueueState, RoundTrip, Scheduler, SendMap, SubflowId, SubflowView, View,
     WindowState, WindowUse,
 };
+use alloc::vec::Vec;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 
