@@ -1,8 +1,7 @@
 //! The view of a scheduler in Python.
 
-use pathweave_proto::congestion::{LossKind, Phase};
 use pathweave_proto::scheduler::{
-    BlockedBy, ClippedBy, Event as CoreEvent, SubflowView as CoreSubflow, View as CoreView,
+    BlockedBy, ClippedBy, Event as CoreEvent, LossKind, Phase, SubflowView as CoreSubflow, View as CoreView,
 };
 use pathweave_proto::{DataSeq, SubflowId, SubflowSet};
 use pathweave_units::{Duration, Instant};

@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The libraries that others build on, from the bottom up.
-const LIBRARIES: [&str; 12] = [
+const LIBRARIES: [&str; 13] = [
     "pathweave-units",
     "pathweave-wire",
+    "pathweave-scheduler",
     "pathweave-proto",
     "pathweave-algorithms",
     "pathweave-driver",

@@ -10,10 +10,11 @@ use std::fs;
 use std::process::Command;
 
 /// Crates that promise to build for `wasm32-unknown-unknown`.
-const FOR_WASM: [&str; 7] = [
+const FOR_WASM: [&str; 8] = [
     "pathweave-units",
     "pathweave-wire",
     "pathweave-netsim",
+    "pathweave-scheduler",
     "pathweave-proto",
     "pathweave-algorithms",
     "pathweave-driver",

@@ -297,7 +297,7 @@ fn test(steps: &mut Steps, no_install: bool) {
     });
     determinism::check(steps);
     steps.step("pages of schedulers", |_| schedulers::check());
-    steps.step("new scheduler", |_| new_scheduler::check_quickly());
+    steps.step("new scheduler", new_scheduler::check_quickly);
     // Real packets need a processor in time, so only a build that gives way to them runs beside them.
     steps.side_by_side([
         &[("interop", |counts| interop::check(true, counts))],

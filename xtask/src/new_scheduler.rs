@@ -1,4 +1,4 @@
-//! Checks the crate that `pathweave new-scheduler` writes. In full: it builds without a network, its tests pass, and `compare`
+//! Checks the crate that `pathweave new-scheduler` writes, and the one of `examples/own-rule`. In full: it builds without a network, its tests pass, and `compare`
 //! knows the scheduler. It also compiles with a git revision instead of a checkout.
 
 use crate::results;
@@ -12,7 +12,8 @@ use std::process::Command;
 ///
 /// # Errors
 /// If a step fails.
-pub(crate) fn check_quickly() -> Result<(), String> {
+pub(crate) fn check_quickly(counts: &mut Counts) -> Result<(), String> {
+    own_rule(counts)?;
     write()?;
     capture(&mut inside(&folder(), "tree --offline"))?;
     compare(&target().join("debug/examples/sample-rule"))?;
@@ -24,6 +25,7 @@ pub(crate) fn check_quickly() -> Result<(), String> {
 /// # Errors
 /// If a step fails.
 pub(crate) fn check(counts: &mut Counts) -> Result<(), String> {
+    own_rule(counts)?;
     results::build()?;
     write()?;
     // The program and its tests at once: apart, Cargo would build what they share twice, with and without the feature
@@ -32,6 +34,11 @@ pub(crate) fn check(counts: &mut Counts) -> Result<(), String> {
     count_tests(&mut inside(&folder(), "test --offline"), counts)?;
     compare(&target().join("debug/sample-rule"))?;
     from_git()
+}
+
+/// Builds and tests a third party's scheduler, which needs `pathweave-scheduler` alone.
+fn own_rule(counts: &mut Counts) -> Result<(), String> {
+    count_tests(&mut inside(&root().join("examples/own-rule"), "test --offline --locked"), counts)
 }
 
 fn folder() -> PathBuf {

@@ -49,7 +49,7 @@ pub(crate) fn check() -> Result<(), String> {
     }
     let mut lengths = Vec::new();
     let mut files = 0;
-    for folder in ["crates", "tools", "benches", "xtask", "fuzz", "python/src"] {
+    for folder in ["crates", "tools", "benches", "xtask", "fuzz", "python/src", "examples"] {
         for file in sources(&root().join(folder))? {
             let lines = read(&file)?.lines().count();
             files += 1;

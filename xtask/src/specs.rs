@@ -111,7 +111,7 @@ pub(crate) fn check() -> Result<(), String> {
 
 fn tables() -> Result<[(&'static str, String); 2], String> {
     let mut files = Vec::new();
-    for krate in ["proto", "algorithms", "wire", "lab"] {
+    for krate in ["proto", "scheduler", "algorithms", "wire", "lab"] {
         collect(&root().join("crates").join(krate), &mut files)?;
     }
     files.sort();

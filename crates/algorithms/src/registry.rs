@@ -6,8 +6,8 @@
 
 use crate::{controllers, schedulers};
 use pathweave_proto::congestion::{ChosenController, ControllerEntry, ControllerFactory};
-use pathweave_proto::parameter::{Described, ParameterError};
-use pathweave_proto::scheduler::{ChosenScheduler, SchedulerEntry, SchedulerFactory};
+use pathweave_scheduler::parameter::{Described, ParameterError};
+use pathweave_scheduler::{ChosenScheduler, SchedulerEntry, SchedulerFactory};
 use std::sync::Arc;
 
 /// The built-in schedulers, in the order in which listings and `all` show them. The baseline `single` is the last.

@@ -19,7 +19,7 @@ const SAMPLE: &str = "sample-rule";
 const LONGEST: usize = 40;
 /// Names that Cargo or Rust does not accept for a crate, or that one of its dependencies has.
 const TAKEN: [&str; 9] =
-    ["test", "core", "std", "alloc", "proc-macro", "build", "deps", "pathweave", "pathweave-proto"];
+    ["test", "core", "std", "alloc", "proc-macro", "build", "deps", "pathweave", "pathweave-scheduler"];
 /// Rust's reserved words (edition 2024) that consist of lower-case letters.
 const RESERVED: &str = "abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen \
                         if impl in let loop macro match mod move mut override priv pub ref return self static struct super trait \
@@ -39,8 +39,9 @@ pub(crate) fn write(options: &NewSchedulerOptions, registry: &Registry) -> Resul
     let source = Source::of(options)?;
     let fill = |text: &str| {
         let text = text.replace("@PATHWEAVE@", &source.dependency("crates/cli", ""));
-        let text = text.replace("@PROTO@", &source.dependency("crates/proto", ""));
-        let text = text.replace("@PROTO_TESTING@", &source.dependency("crates/proto", ", features = [\"testing\"]"));
+        let text = text.replace("@SCHEDULER@", &source.dependency("crates/scheduler", ""));
+        let text =
+            text.replace("@SCHEDULER_TESTING@", &source.dependency("crates/scheduler", ", features = [\"testing\"]"));
         text.replace("@NAME@", name)
     };
     let place = |file: &str| folder.join(file);
@@ -112,8 +113,8 @@ impl Source {
             ))
         };
         let folder = given.canonicalize().map_err(|e| wrong(e.to_string()))?;
-        if !folder.join("crates/proto/Cargo.toml").is_file() || !folder.join("crates/cli/Cargo.toml").is_file() {
-            return Err(wrong("it contains no crates/proto".into()));
+        if !folder.join("crates/scheduler/Cargo.toml").is_file() || !folder.join("crates/cli/Cargo.toml").is_file() {
+            return Err(wrong("it contains no crates/scheduler".into()));
         }
         Ok(Source::Checkout(folder))
     }

@@ -2,7 +2,7 @@
 
 use crate::congestion::ChosenController;
 use crate::host::{Host, timer_wheel};
-use crate::scheduler::ChosenScheduler;
+use pathweave_scheduler::ChosenScheduler;
 use pathweave_units::{Bitrate, Duration, Instant};
 
 /// The receive buffer of a connection, which is also the largest window that it offers.

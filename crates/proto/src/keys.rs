@@ -1,6 +1,6 @@
 //! Keys of a Multipath TCP connection, and its data sequence numbers on the wire.
 
-use crate::seq::DataSeq;
+use pathweave_scheduler::DataSeq;
 use pathweave_wire::crypto;
 use pathweave_wire::mptcp::{DataNumber, Key, Token};
 

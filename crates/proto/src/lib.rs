@@ -48,16 +48,12 @@ pub mod endpoint;
 pub mod host;
 mod keys;
 mod ordered;
-pub mod parameter;
 mod paths;
 mod rate_limiter;
 mod receiver;
-pub mod scheduler;
+mod send_buffer;
 mod send_queue;
 mod sender;
-mod seq;
-mod stream;
-pub mod subflow_state;
 mod tcp;
 
 pub use connection::{
@@ -68,5 +64,6 @@ pub use endpoint::{
     AcceptError, Accepted, ConnectError, ConnectionHandle, Endpoint, EndpointLimits, Incoming, ListenError,
     ListenerHandle, LocalAddress, PathMtuError, Secrets, UnknownListener,
 };
+pub use pathweave_scheduler as scheduler;
+pub use pathweave_scheduler::{DataSeq, SubflowId, SubflowSet, parameter};
 pub use pathweave_wire::PacketTooBig;
-pub use seq::{DataSeq, SubflowId, SubflowSet};

@@ -10,9 +10,9 @@ mod by_time;
 mod divide;
 
 use crate::ordered::Ranges;
-use crate::seq::DataSeq;
 use core::ops::Range;
 use divide::Declared;
+use pathweave_scheduler::DataSeq;
 use pathweave_units::Instant;
 use pathweave_wire::Payload;
 use std::collections::VecDeque;

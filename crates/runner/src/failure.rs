@@ -53,9 +53,10 @@ thread_local! {
 }
 
 /// Parts of the paths of Pathweave's own sources.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "crates/units/src/",
     "crates/wire/src/",
+    "crates/scheduler/src/",
     "crates/proto/src/",
     "crates/algorithms/src/",
     "crates/netsim/src/",
@@ -115,6 +116,7 @@ mod tests {
             ("src/scheduler.rs", true),
             ("/home/ada/my-rule/src/scheduler.rs", true),
             ("crates/proto/src/connection/schedule.rs", false),
+            ("crates/scheduler/src/send_map.rs", false),
             ("/home/ada/.cargo/git/checkouts/pathweave-1/2/crates/lab/src/sim/mod.rs", false),
             ("/home/ada/.cargo/registry/src/index/bytes-1.0/src/bytes.rs", false),
             ("/rustc/5980/library/core/src/option.rs", false),

@@ -20,6 +20,10 @@
 //! assert_ne!(draw("loss"), draw("jitter"));
 //! ```
 
+#![no_std]
+
+extern crate alloc;
+
 mod quantity;
 pub mod random;
 mod time;

@@ -1,5 +1,8 @@
 //! Numbers in sentences.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
 use core::fmt::Display;
 
 /// A count with its noun: `1 run`, `3 runs`, `1 entry`, `3 entries`. `one` is the noun's singular.

@@ -7,7 +7,7 @@ use pathweave_lab::scenario::{Document, NoFiles, Variant};
 use pathweave_lab::sim::{HostPacket, Simulation, path_of};
 use pathweave_proto::config::TcpConfig;
 use pathweave_proto::connection::SubflowSnapshot;
-use pathweave_proto::subflow_state::PathHealth;
+use pathweave_proto::connection::PathHealth;
 use pathweave_units::{Duration, Instant};
 use std::cell::RefCell;
 use std::rc::Rc;

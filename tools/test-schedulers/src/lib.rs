@@ -4,8 +4,9 @@
 //! often. They are a crate of their own, so that a program built with them shares all other crates with the command.
 
 use core::ops::Range;
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
-use pathweave_proto::{DataSeq, SubflowId};
+use pathweave_scheduler::{
+    Assign, DataSeq, Decision, Reason, Scheduler, SchedulerEntry, SubflowId, SubflowView, View, WindowUse,
+};
 use pathweave_units::{Duration, Instant};
 
 macro_rules! entry {
@@ -251,8 +252,8 @@ impl Scheduler for FullWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::properties::holds;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::properties::holds;
+    use pathweave_scheduler::testing::{Bench, sub};
 
     #[test]
     fn those_that_keep_the_rules_deliver() {

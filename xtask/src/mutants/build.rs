@@ -11,7 +11,8 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// The engine, and the packages that its tests need.
-const PACKAGES: [&str; 5] = ["crates/algorithms/", "crates/driver/", "crates/proto/", "crates/units/", "crates/wire/"];
+const PACKAGES: [&str; 6] =
+    ["crates/algorithms/", "crates/driver/", "crates/proto/", "crates/scheduler/", "crates/units/", "crates/wire/"];
 
 const TESTS: &str = "crates/proto/tests/";
 

@@ -1,12 +1,11 @@
 //! A connection without a network that keeps a scheduler busy, as in a long transfer: its subflows have different
 //! round-trip times and full windows, in which each acknowledgement makes room for a few segments.
 
-use pathweave_proto::congestion::Phase;
-use pathweave_proto::connection::SendMap;
-use pathweave_proto::parameter::Values;
-use pathweave_proto::scheduler::{Decision, Event, Scheduler, SchedulerFactory, SubflowView, View};
-use pathweave_proto::subflow_state::{Delivery, QueueState, RoundTrip, WindowState};
-use pathweave_proto::{DataSeq, SubflowId};
+use pathweave_scheduler::parameter::Values;
+use pathweave_scheduler::{
+    DataSeq, Decision, Delivery, Event, Phase, QueueState, RoundTrip, Scheduler, SchedulerFactory, SendMap, SubflowId,
+    SubflowView, View, WindowState,
+};
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
 use std::ops::Range;

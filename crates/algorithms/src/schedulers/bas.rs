@@ -33,9 +33,8 @@
 //!   overestimates the bandwidth if acknowledgements arrive in bunches.
 //! * A subflow without a round-trip time sample has an infinite score, so it comes last.
 
-use pathweave_proto::SubflowId;
-use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+use pathweave_scheduler::{
+    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowId, SubflowView, View, WindowUse,
 };
 use pathweave_units::{Duration, Instant};
 
@@ -144,8 +143,8 @@ impl Scheduler for Bas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::DataSeq;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::DataSeq;
+    use pathweave_scheduler::testing::{Bench, sub};
 
     #[test]
     fn before_any_sample_the_window_per_round_trip_time_counts() {

@@ -48,8 +48,8 @@
 //! * A subflow without a round-trip time sample is never F, and is never skipped.
 
 use super::minrtt;
-use pathweave_proto::parameter::{Kind, Parameter};
-use pathweave_proto::scheduler::{
+use pathweave_scheduler::parameter::{Kind, Parameter};
+use pathweave_scheduler::{
     Assign, Decision, Event, Quantity, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
 };
 use pathweave_units::Instant;
@@ -192,9 +192,8 @@ impl Scheduler for Blest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::BlockedBy;
-    use pathweave_proto::scheduler::testing::{Bench, seg, sub};
-    use pathweave_proto::{SubflowId, SubflowSet};
+    use pathweave_scheduler::testing::{Bench, seg, sub};
+    use pathweave_scheduler::{BlockedBy, SubflowId, SubflowSet};
     use pathweave_units::Duration;
 
     fn blest() -> Blest {

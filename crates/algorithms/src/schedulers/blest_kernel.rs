@@ -51,11 +51,10 @@
 
 use super::blest::fastest;
 use super::minrtt;
-use pathweave_proto::SubflowId;
-use pathweave_proto::congestion::Window;
-use pathweave_proto::parameter::{Kind, Parameter};
-use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Quantity, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+use pathweave_scheduler::parameter::{Kind, Parameter};
+use pathweave_scheduler::{
+    Assign, Decision, Event, Quantity, Reason, Scheduler, SchedulerEntry, SubflowId, SubflowView, View, WindowState,
+    WindowUse,
 };
 use pathweave_units::{Duration, Instant};
 
@@ -164,7 +163,7 @@ impl BlestKernel {
         let (least, most) = self.extremes(f);
         let average = (least + most).div(2).as_nanos();
         let rounds = time.as_nanos().checked_div(average).unwrap_or(0) + 1;
-        let segments = if f.window.ssthresh >= Window::NO_THRESHOLD {
+        let segments = if f.window.ssthresh >= WindowState::NO_THRESHOLD {
             u64::from(f.window.cwnd) * ((1 << rounds.min(MAX_DOUBLINGS)) - 1)
         } else {
             let cwnd = u64::from(f.window.cwnd.max(f.window.ssthresh.saturating_add(1)));
@@ -261,10 +260,8 @@ impl Scheduler for BlestKernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::SubflowSet;
-    use pathweave_proto::congestion::Phase;
-    use pathweave_proto::scheduler::BlockedBy;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::{BlockedBy, Phase, SubflowSet};
 
     fn ms(n: u64) -> Duration {
         Duration::from_millis(n)

@@ -29,8 +29,7 @@
 //! * Stale subflows do not count in the sum. Otherwise the data that a dead path holds could block the others for ever.
 
 use super::roundrobin::next_after;
-use pathweave_proto::SubflowId;
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};
+use pathweave_scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowId, View, WindowUse};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "blind-roundrobin",
@@ -74,7 +73,7 @@ impl Scheduler for BlindRoundRobin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::testing::{Bench, sub};
 
     #[test]
     fn rotates_only_on_exhaustion() {
@@ -98,7 +97,7 @@ mod tests {
             "{unacknowledged_bytes} unacknowledged fill the window of {window_bytes}"
         );
         bench.sub(0).stale = true;
-        bench.map.acknowledge(pathweave_proto::scheduler::testing::seg(2));
+        bench.map.acknowledge(pathweave_scheduler::testing::seg(2));
         assert_eq!(bench.run(&mut scheduler), [(1, 8..10)]);
     }
 

@@ -61,12 +61,11 @@
 //!   slower one is judged, each with its own B.
 
 use super::minrtt;
-use pathweave_proto::congestion::{Growth, Phase};
-use pathweave_proto::parameter::{Kind, Parameter, ParameterError, parse_time};
-use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Quantity, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+use pathweave_scheduler::parameter::{Kind, Parameter, ParameterError, parse_time};
+use pathweave_scheduler::{
+    Assign, DataSeq, Decision, Event, Growth, Phase, Quantity, Reason, Scheduler, SchedulerEntry, SubflowId,
+    SubflowView, View, WindowUse,
 };
-use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {

@@ -1,6 +1,6 @@
 use super::*;
-use pathweave_proto::parameter::Values;
-use pathweave_proto::scheduler::testing::{Bench, MSS, Sub, seg, sub};
+use pathweave_scheduler::parameter::Values;
+use pathweave_scheduler::testing::{Bench, MSS, Sub, seg, sub};
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)

@@ -33,10 +33,8 @@
 
 use super::minrtt;
 use core::ops::Range;
-use pathweave_proto::connection::SendMap;
-use pathweave_proto::parameter::{Kind, Parameter, Values};
-use pathweave_proto::scheduler::{Event, SubflowView, View};
-use pathweave_proto::{DataSeq, SubflowId, SubflowSet};
+use pathweave_scheduler::parameter::{Kind, Parameter, Values};
+use pathweave_scheduler::{DataSeq, Event, SendMap, SubflowId, SubflowSet, SubflowView, View};
 
 pub(crate) const ALPHA: Parameter = Parameter {
     name: "alpha",
@@ -223,7 +221,7 @@ pub(crate) fn is_faster(i: &SubflowView, j: &SubflowView) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::testing::{Bench, sub};
 
     /// The segment size of the paper's figures, bytes.
     const MSS: u64 = 1400;
@@ -391,7 +389,7 @@ mod tests {
     }
 
     fn lost(id: u8) -> Event<'static> {
-        Event::Lost { subflow: SubflowId(id), kind: pathweave_proto::congestion::LossKind::FastRecovery }
+        Event::Lost { subflow: SubflowId(id), kind: pathweave_scheduler::LossKind::FastRecovery }
     }
 
     /// Alg. 3 asks only whether the acknowledged subflow has data out of order. Here segment 10 arrives before 8, which

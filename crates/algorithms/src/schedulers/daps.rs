@@ -44,11 +44,10 @@
 
 use arrayvec::ArrayVec;
 use core::ops::Range;
-use pathweave_proto::parameter::{Kind, Parameter};
-use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+use pathweave_scheduler::parameter::{Kind, Parameter};
+use pathweave_scheduler::{
+    Assign, DataSeq, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowId, SubflowView, View, WindowUse,
 };
-use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::Duration;
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -255,7 +254,7 @@ impl Scheduler for Daps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, seg, sub};
+    use pathweave_scheduler::testing::{Bench, seg, sub};
 
     fn daps() -> Daps {
         Daps::new(Duration::from_millis(1), Duration::from_secs(1))

@@ -42,10 +42,9 @@
 
 use super::minrtt;
 use arrayvec::ArrayVec;
-use pathweave_proto::SubflowId;
-use pathweave_proto::parameter::{Kind, Parameter};
-use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+use pathweave_scheduler::parameter::{Kind, Parameter};
+use pathweave_scheduler::{
+    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowId, SubflowView, View, WindowUse,
 };
 use pathweave_units::Instant;
 
@@ -167,8 +166,8 @@ impl Scheduler for DapsTwoPath {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::properties;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::properties;
+    use pathweave_scheduler::testing::{Bench, sub};
     use pathweave_units::Duration;
 
     #[test]

@@ -52,11 +52,10 @@
 
 use super::minrtt;
 use core::ops::Range;
-use pathweave_proto::parameter::{Kind, Parameter};
-use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+use pathweave_scheduler::parameter::{Kind, Parameter};
+use pathweave_scheduler::{
+    Assign, DataSeq, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowId, SubflowView, View, WindowUse,
 };
-use pathweave_proto::{DataSeq, SubflowId};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "dems",
@@ -276,7 +275,7 @@ impl Scheduler for Dems {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, MSS, sub};
+    use pathweave_scheduler::testing::{Bench, MSS, sub};
 
     /// A redundancy of a fixed number of segments.
     fn fixed(least_segments: u64) -> Redundancy {

@@ -38,7 +38,7 @@
 use super::daf::{ALPHA, Feedback, LOSSES};
 use super::forward::Forward;
 use super::fpdps::{MostLikely, OUTCOMES};
-use pathweave_proto::scheduler::SchedulerEntry;
+use pathweave_scheduler::SchedulerEntry;
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "dpsaf",

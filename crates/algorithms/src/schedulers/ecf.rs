@@ -36,8 +36,8 @@
 
 use super::blest::fastest;
 use super::minrtt;
-use pathweave_proto::parameter::{Kind, Parameter};
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};
+use pathweave_scheduler::parameter::{Kind, Parameter};
+use pathweave_scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "ecf",
@@ -113,7 +113,7 @@ impl Scheduler for Ecf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::testing::{Bench, sub};
 
     /// F has 10 ms and a full window of 10; S has 100 ms.
     fn bench(segments: u64) -> Bench {

@@ -42,8 +42,8 @@
 
 use super::blest::fastest;
 use super::minrtt;
-use pathweave_proto::parameter::{Kind, Parameter};
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
+use pathweave_scheduler::parameter::{Kind, Parameter};
+use pathweave_scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
 use pathweave_units::Duration;
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -137,8 +137,8 @@ impl Scheduler for EcfKernel {
 mod tests {
     use super::super::ecf::Ecf;
     use super::*;
-    use pathweave_proto::congestion::Phase;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::Phase;
+    use pathweave_scheduler::testing::{Bench, sub};
 
     /// The port with its defaults.
     fn port() -> EcfKernel {

@@ -32,9 +32,8 @@
 //! * A subflow without a round-trip time sample comes last.
 
 use super::bas::window_rate;
-use pathweave_proto::SubflowId;
-use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+use pathweave_scheduler::{
+    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowId, SubflowView, View, WindowUse,
 };
 use pathweave_units::{Duration, Instant};
 
@@ -129,7 +128,7 @@ impl Scheduler for Edpf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::testing::{Bench, sub};
 
     #[test]
     fn the_slow_path_is_used_once_the_fast_one_s_queue_is_as_long() {

@@ -24,8 +24,7 @@ use super::daf::{Feedback, is_faster};
 use super::minrtt;
 use core::fmt;
 use core::ops::Range;
-use pathweave_proto::DataSeq;
-use pathweave_proto::scheduler::{Assign, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
+use pathweave_scheduler::{Assign, DataSeq, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use pathweave_units::{Duration, Instant};
 
 /// The most rounds that a prediction counts, which a ratio of 128 between two round-trip times reaches. In 64 rounds a
@@ -202,8 +201,8 @@ impl<P: Predict> Scheduler for Forward<P> {
 mod tests {
     use super::super::fps::LossFree;
     use super::*;
-    use pathweave_proto::SubflowId;
-    use pathweave_proto::scheduler::testing::{Bench, seg, sub};
+    use pathweave_scheduler::SubflowId;
+    use pathweave_scheduler::testing::{Bench, seg, sub};
 
     fn fps() -> Forward<LossFree> {
         Forward::new(LossFree, None)
@@ -211,7 +210,7 @@ mod tests {
 
     /// The fast subflow is full. During the slow one's transfer of 50 ms it has rounds of 10, 11 and 12 segments, so 33
     /// segments are left to it.
-    fn full_fast() -> [pathweave_proto::scheduler::testing::Sub; 2] {
+    fn full_fast() -> [pathweave_scheduler::testing::Sub; 2] {
         [sub(0).rtt(20).in_flight(10), sub(1).rtt(100)]
     }
 

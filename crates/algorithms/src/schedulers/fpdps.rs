@@ -50,9 +50,8 @@
 
 use super::forward::{Forward, MAX_WINDOW, Predict, rounds};
 use super::fps::grown;
-use pathweave_proto::SubflowId;
-use pathweave_proto::parameter::{Kind, Parameter, Values};
-use pathweave_proto::scheduler::{SchedulerEntry, SubflowView};
+use pathweave_scheduler::parameter::{Kind, Parameter, Values};
+use pathweave_scheduler::{SchedulerEntry, SubflowId, SubflowView};
 use pathweave_units::{Duration, Instant};
 
 /// A loss rate below this counts as zero: a loss is then never the more likely outcome.

@@ -1,7 +1,7 @@
 use super::super::fps;
 use super::*;
 use crate::Registry;
-use pathweave_proto::scheduler::testing::{Bench, sub};
+use pathweave_scheduler::testing::{Bench, sub};
 
 const ENOUGH: u32 = u32::MAX;
 

@@ -36,7 +36,7 @@
 //! * The deviations of forward prediction ([`super::forward`]) apply too.
 
 use super::forward::{Forward, MAX_WINDOW, Predict, rounds};
-use pathweave_proto::scheduler::{SchedulerEntry, SubflowView};
+use pathweave_scheduler::{SchedulerEntry, SubflowView};
 use pathweave_units::{Duration, Instant};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -77,7 +77,7 @@ impl Predict for LossFree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::testing::{Bench, sub};
 
     #[test]
     fn windows_double_in_slow_start_and_grow_by_one_in_avoidance() {

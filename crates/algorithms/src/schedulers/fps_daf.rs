@@ -38,7 +38,7 @@
 use super::daf::{ALPHA, Feedback, LOSSES};
 use super::forward::Forward;
 use super::fps::LossFree;
-use pathweave_proto::scheduler::SchedulerEntry;
+use pathweave_scheduler::SchedulerEntry;
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "fps-daf",
@@ -53,9 +53,8 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::SubflowId;
-    use pathweave_proto::scheduler::Event;
-    use pathweave_proto::scheduler::testing::{Bench, seg, sub};
+    use pathweave_scheduler::testing::{Bench, seg, sub};
+    use pathweave_scheduler::{Event, SubflowId};
 
     /// The slow subflow's second round. 33 segments are left to the fast one; in the first round the gap was `late`
     /// segments too long.

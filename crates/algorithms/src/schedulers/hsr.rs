@@ -28,7 +28,7 @@
 //!   is sent.
 //! * A subflow without a round-trip time sample has no rate and comes last, in the order of identifiers.
 
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
+use pathweave_scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "hsr",
@@ -72,7 +72,7 @@ impl Scheduler for Hsr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::testing::{Bench, sub};
     use pathweave_units::Duration;
 
     #[test]

@@ -46,11 +46,10 @@
 //! * The module's threshold has no hysteresis. `release` is our addition, and has no effect by default.
 
 use core::ops::Range;
-use pathweave_proto::parameter::{Kind, Parameter};
-use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+use pathweave_scheduler::parameter::{Kind, Parameter};
+use pathweave_scheduler::{
+    Assign, DataSeq, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowId, SubflowView, View, WindowUse,
 };
-use pathweave_proto::{DataSeq, SubflowId};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "lamps",
@@ -237,8 +236,8 @@ impl Scheduler for Lamps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::congestion::LossKind;
-    use pathweave_proto::scheduler::testing::{Bench, MSS, seg, sub};
+    use pathweave_scheduler::LossKind;
+    use pathweave_scheduler::testing::{Bench, MSS, seg, sub};
 
     fn lamps() -> Lamps {
         Lamps::new(0.05, 0.05, 1.0)

@@ -33,9 +33,10 @@
 //! * The kernel skips subflows without a pacing rate. Here they are used by the rule of `minrtt` if there is no other.
 
 use super::minrtt;
-use pathweave_proto::parameter::{Kind, Parameter};
-use pathweave_proto::scheduler::{Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, View, WindowUse};
-use pathweave_proto::{DataSeq, SubflowId};
+use pathweave_scheduler::parameter::{Kind, Parameter};
+use pathweave_scheduler::{
+    Assign, DataSeq, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowId, View, WindowUse,
+};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "linux",
@@ -136,7 +137,7 @@ impl Scheduler for Linux {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, Sub, sub};
+    use pathweave_scheduler::testing::{Bench, Sub, sub};
 
     /// A subflow with `queued` bytes and a pacing rate.
     fn pacing(id: u8, rate: f64, queued: u64) -> Sub {

@@ -37,10 +37,8 @@
 //! * Subflows in loss recovery after a timeout are used if all are in it.
 
 use super::bas::window_rate;
-use pathweave_proto::SubflowId;
-use pathweave_proto::congestion::Phase;
-use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+use pathweave_scheduler::{
+    Assign, Decision, Event, Phase, Reason, Scheduler, SchedulerEntry, SubflowId, SubflowView, View, WindowUse,
 };
 use pathweave_units::Instant;
 
@@ -142,7 +140,7 @@ impl Scheduler for LinuxEarly {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, MSS, seg, sub};
+    use pathweave_scheduler::testing::{Bench, MSS, seg, sub};
     use pathweave_units::Duration;
 
     /// A scheduler that has measured these bandwidths, segments per second.

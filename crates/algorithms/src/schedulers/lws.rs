@@ -27,7 +27,7 @@
 
 use super::minrtt;
 use core::cmp::Reverse;
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};
+use pathweave_scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "lws",
@@ -58,7 +58,7 @@ impl Scheduler for Lws {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::testing::{Bench, sub};
 
     #[test]
     fn the_largest_space_is_used_until_others_are_as_large() {

@@ -33,9 +33,9 @@
 //!   round-trip times, keep the order of their identifiers.
 
 use core::ops::Range;
-use pathweave_proto::DataSeq;
-use pathweave_proto::congestion::Phase;
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
+use pathweave_scheduler::{
+    Assign, DataSeq, Decision, Phase, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+};
 use pathweave_units::Duration;
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -101,7 +101,7 @@ impl Scheduler for MinRtt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::testing::{Bench, sub};
 
     #[test]
     fn the_faster_subflow_is_filled_first() {

@@ -37,7 +37,7 @@ pub mod weighted_roundrobin;
 #[cfg(test)]
 mod tests {
     use crate::Registry;
-    use pathweave_proto::scheduler::properties;
+    use pathweave_scheduler::properties;
 
     #[test]
     fn every_scheduler_keeps_the_rules_and_delivers() {

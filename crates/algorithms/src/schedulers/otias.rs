@@ -31,7 +31,7 @@
 //! * A subflow without space in its send buffer gets nothing. Ties keep the order of identifiers; subflows without a
 //!   round-trip time sample come last.
 
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
+use pathweave_scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "otias",
@@ -86,7 +86,7 @@ impl Scheduler for Otias {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::testing::{Bench, sub};
 
     #[test]
     fn the_wait_by_hand() {

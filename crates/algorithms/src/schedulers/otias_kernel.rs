@@ -37,8 +37,7 @@
 //! * The port's own opportunistic retransmission, which is off by default, is the connection's `pr` here.
 
 use super::otias;
-use pathweave_proto::congestion::Phase;
-use pathweave_proto::scheduler::{Decision, Scheduler, SchedulerEntry, SubflowView, View};
+use pathweave_scheduler::{Decision, Phase, Scheduler, SchedulerEntry, SubflowView, View};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "otias-kernel",
@@ -78,7 +77,7 @@ impl Scheduler for OtiasKernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::testing::{Bench, sub};
 
     #[test]
     fn the_wait_by_hand() {

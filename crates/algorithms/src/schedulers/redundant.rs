@@ -29,7 +29,7 @@
 //!   subflow carries, even after a reinjection, or if a subflow's identifier is used again.
 
 use super::minrtt;
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};
+use pathweave_scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, View, WindowUse};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "redundant",
@@ -71,7 +71,7 @@ impl Scheduler for Redundant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, seg, sub};
+    use pathweave_scheduler::testing::{Bench, seg, sub};
 
     #[test]
     fn both_subflows_carry_everything() {

@@ -62,11 +62,11 @@
 use arrayvec::ArrayVec;
 use core::cmp::Reverse;
 use core::ops::Range;
-use pathweave_proto::parameter::{Kind, Parameter};
-use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+use pathweave_scheduler::parameter::{Kind, Parameter};
+use pathweave_scheduler::{
+    Assign, DataSeq, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowId, SubflowSet, SubflowView, View,
+    WindowUse,
 };
-use pathweave_proto::{DataSeq, SubflowId, SubflowSet};
 use pathweave_units::Instant;
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {

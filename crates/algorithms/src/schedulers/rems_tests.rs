@@ -1,6 +1,6 @@
 use super::super::{blest::Blest, minrtt::MinRtt, redundant::Redundant, roundrobin};
 use super::*;
-use pathweave_proto::scheduler::testing::{Bench, MSS, Sub, seg, sub};
+use pathweave_scheduler::testing::{Bench, MSS, Sub, seg, sub};
 use pathweave_units::Duration;
 
 fn ms(n: u64) -> Instant {
@@ -153,10 +153,7 @@ fn a_gap_that_was_right_is_followed_by_none_as_printed() {
 
 #[test]
 fn as_printed_it_keeps_the_rules_of_every_scheduler() {
-    pathweave_proto::scheduler::properties::holds(&SchedulerEntry {
-        build: |_| Ok(Box::new(Rems::new(true))),
-        ..ENTRY
-    });
+    pathweave_scheduler::properties::holds(&SchedulerEntry { build: |_| Ok(Box::new(Rems::new(true))), ..ENTRY });
 }
 
 /// The order of acknowledgements that come at the same time makes no difference.

@@ -33,11 +33,9 @@
 //! * The port never uses a subflow in loss recovery after a timeout. With `cwnd_limited=true` such a subflow is used
 //!   here if it has room, as in the papers.
 
-use pathweave_proto::SubflowId;
-use pathweave_proto::congestion::Phase;
-use pathweave_proto::parameter::{Kind, Parameter, ParameterError};
-use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+use pathweave_scheduler::parameter::{Kind, Parameter, ParameterError};
+use pathweave_scheduler::{
+    Assign, Decision, Event, Phase, Reason, Scheduler, SchedulerEntry, SubflowId, SubflowView, View, WindowUse,
 };
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -163,9 +161,9 @@ impl Scheduler for RoundRobin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::parameter::Values;
-    use pathweave_proto::scheduler::properties;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::parameter::Values;
+    use pathweave_scheduler::properties;
+    use pathweave_scheduler::testing::{Bench, sub};
 
     fn segments(n: u32) -> RoundRobin {
         RoundRobin::new(Turn::Segments(n), true)

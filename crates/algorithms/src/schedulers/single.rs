@@ -27,9 +27,8 @@
 //!   decides.
 
 use super::minrtt;
-use pathweave_proto::SubflowId;
-use pathweave_proto::parameter::{Kind, Parameter};
-use pathweave_proto::scheduler::{Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, View, WindowUse};
+use pathweave_scheduler::parameter::{Kind, Parameter};
+use pathweave_scheduler::{Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowId, View, WindowUse};
 use pathweave_units::{Duration, Instant};
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -114,7 +113,7 @@ impl Scheduler for Single {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::testing::{Bench, sub};
 
     fn single(path: u8) -> Single {
         Single::new(SubflowId(path), Duration::from_secs(1))

@@ -28,9 +28,8 @@
 //! * Subflows without room get no share; it goes to the others, so that no data waits. Their counters stay unchanged.
 //! * A subflow without a round-trip time sample has the weight for the largest round-trip time of the others.
 
-use pathweave_proto::SubflowId;
-use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+use pathweave_scheduler::{
+    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowId, SubflowView, View, WindowUse,
 };
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -109,7 +108,7 @@ impl Scheduler for WeightedRoundRobin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::testing::{Bench, sub};
 
     fn shares(bench: &mut Bench, segments: usize) -> Vec<u64> {
         let mut scheduler = WeightedRoundRobin::default();

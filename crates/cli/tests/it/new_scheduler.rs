@@ -16,7 +16,7 @@ fn a_crate_is_written() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stdout(&output).contains("cargo run --release -- compare --schedulers my-rule,minrtt"));
     let read = |file: &str| fs::read_to_string(folder.join("my-rule").join(file)).unwrap_or_default();
-    assert!(read("Cargo.toml").contains("name = \"my-rule\"") && read("Cargo.toml").contains("crates/proto\""));
+    assert!(read("Cargo.toml").contains("name = \"my-rule\"") && read("Cargo.toml").contains("crates/scheduler\""));
     assert!(read("src/scheduler.rs").contains("name: \"my-rule\""));
     for file in ["Cargo.toml", "src/main.rs", "src/scheduler.rs"] {
         assert!(!read(file).is_empty() && !read(file).contains('@'), "{file}");
@@ -70,7 +70,7 @@ fn what_is_wrong_is_told() {
         ),
         ("there --checkout CHECKOUT", "error: there: this folder exists already"),
         ("rule --checkout nowhere", "error: --checkout = nowhere: No such file"),
-        ("rule --checkout there", "error: --checkout = there: it contains no crates/proto"),
+        ("rule --checkout there", "error: --checkout = there: it contains no crates/scheduler"),
         ("rule", "error: the following required arguments were not provided"),
         ("rule --git https://example.org/p.git", "error: the following required arguments were not provided"),
     ] {

@@ -8,8 +8,8 @@ use crate::results::{LinkSeries, QuantitySeries, SubflowSeries, TimeSpent};
 use crate::scenario::{LinkChange, Scenario};
 use pathweave_netsim::trace::OPPORTUNITY_BYTES;
 use pathweave_netsim::{LinkId, Network, Packet, Shaper};
-use pathweave_proto::congestion::Phase;
 use pathweave_proto::connection::{Progress, SubflowSnapshot};
+use pathweave_proto::scheduler::Phase;
 use pathweave_proto::{Connection, DataSeq, Endpoint, SubflowId};
 use pathweave_units::{Duration, Instant};
 

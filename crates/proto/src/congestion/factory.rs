@@ -1,7 +1,7 @@
 //! Factories of congestion controllers, and their descriptions.
 
 use super::Controller;
-use crate::parameter::{Described, Parameter, ParameterError, Values};
+use pathweave_scheduler::parameter::{Described, Parameter, ParameterError, Values};
 use std::sync::Arc;
 
 /// Makes congestion controllers of one kind, one for each subflow.

@@ -8,48 +8,10 @@
 mod factory;
 
 pub use factory::{ChosenController, ControllerEntry, ControllerFactory};
+pub use pathweave_scheduler::Growth;
 
+use pathweave_scheduler::WindowState;
 use pathweave_units::{Bitrate, Duration, Instant};
-
-/// The phase of a subflow's congestion control.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
-    /// The window doubles each round.
-    #[default]
-    SlowStart,
-    /// Congestion avoidance.
-    Avoidance,
-    /// Fast recovery.
-    Recovery,
-    /// Recovery from a retransmission timeout, until all data sent before it is acknowledged.
-    Loss,
-}
-
-/// How a loss was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LossKind {
-    /// By acknowledgements: the start of fast recovery.
-    FastRecovery,
-    /// By the retransmission timer.
-    Timeout,
-}
-
-/// How a controller will grow a filled window while no segment is lost (CP §3.2, eqs. 3–7).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Growth {
-    /// By this many segments per round after slow start (CP eqs. 3–6; for a coupled controller, its share).
-    PerRound(f64),
-    /// To this window, in segments, one round from now (CP eq. 7: time-based control such as CUBIC).
-    ToWindow(f64),
-    /// The window follows this sending rate, in bytes per second (CP eq. 2: rate-based control such as wVegas).
-    AtRate(f64),
-}
-
-impl Default for Growth {
-    fn default() -> Self {
-        Growth::PerRound(1.0)
-    }
-}
 
 /// A congestion window and its threshold, segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +27,7 @@ impl Window {
     //= RFC 5681 §3.1: "The initial value of ssthresh SHOULD be set arbitrarily high (e.g., to the size of the largest possible
     //= advertised window), but ssthresh MUST be reduced in response to congestion"
     //= tests: congestion::no_more_is_out_than_the_first_window_and_the_handshake_adds_nothing_to_it, loss_recovery::a_loss_halves_the_window
-    pub const NO_THRESHOLD: u32 = 0x7fff_ffff;
+    pub const NO_THRESHOLD: u32 = WindowState::NO_THRESHOLD;
 
     /// Whether the window is below its slow start threshold.
     pub const fn in_slow_start(self) -> bool {

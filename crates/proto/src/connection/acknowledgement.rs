@@ -3,12 +3,10 @@
 use super::lifecycle::DataFin;
 use super::mode::Mode;
 use super::{Connection, ConnectionError, Happening, Kinds, Role, Shared};
-use crate::congestion::LossKind;
 use crate::paths::subflow::{Join, Subflow};
-use crate::scheduler::Event;
 use crate::sender::longest_probe_interval;
-use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use crate::tcp::{Changes, Ended, Told, Verdict};
+use pathweave_scheduler::{DataSeq, Event, LossKind, SubflowId, SubflowSet};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::ResetReason;
 use pathweave_wire::{Flags, Segment};

@@ -4,11 +4,10 @@ use super::lifecycle::DataFin;
 use super::{Connection, ConnectionEvent, ReadError, Shared, WriteError};
 use crate::host::Written;
 use crate::paths::table::SubflowTable;
-use crate::scheduler::Event;
-use crate::seq::{DataSeq, SubflowId};
-use crate::stream::send_buffer::SendBuffer;
+use crate::send_buffer::SendBuffer;
 use bytes::Bytes;
 use core::ops::AddAssign;
+use pathweave_scheduler::{DataSeq, Event, SubflowId};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
 
@@ -168,7 +167,7 @@ impl Connection {
     }
 
     /// Writes like [`Connection::write`]. If all of `payload` is accepted, a message of the application ends with it.
-    /// Schedulers can use the ends of messages ([`View::message_end`](crate::scheduler::View::message_end)); the peer
+    /// Schedulers can use the ends of messages ([`View::message_end`](pathweave_scheduler::View::message_end)); the peer
     /// does not see them.
     ///
     /// # Errors

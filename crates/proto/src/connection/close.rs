@@ -6,8 +6,8 @@ use super::{Connection, ConnectionError, ConnectionEvent, Happening, Kinds, Shar
 use crate::keys::Keys;
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::{Split, SubflowTable};
-use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::TcpState;
+use pathweave_scheduler::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::{Key, Mapping, MptcpOption, ResetReason};
 use pathweave_wire::{Flags, Segment};

@@ -3,9 +3,8 @@
 use super::{DataFin, Shared};
 use crate::host::Picked;
 use crate::paths::table::SubflowTable;
-use crate::scheduler::{Assign, Decision, Scheduler, SubflowView, WindowUse};
-use crate::seq::SubflowId;
 use arrayvec::ArrayVec;
+use pathweave_scheduler::{Assign, Decision, Scheduler, SubflowId, SubflowView, WindowUse};
 use pathweave_units::Instant;
 
 impl Shared {

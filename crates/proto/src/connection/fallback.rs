@@ -13,7 +13,7 @@ use crate::paths::joins::JoinPlan;
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::Split;
 use crate::receiver::mappings::MappingError;
-use crate::seq::{DataSeq, SubflowId};
+use pathweave_scheduler::{DataSeq, SubflowId};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::DataChecksum;
 use pathweave_wire::mptcp::{DataNumber, Dss, Mapping, MptcpOption, ResetReason};

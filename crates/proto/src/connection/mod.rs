@@ -44,9 +44,9 @@ mod shared;
 mod snapshot;
 mod timers;
 
+pub use crate::paths::health::PathHealth;
 pub use crate::paths::subflow::{PathMeta, SubflowSnapshot};
 pub use crate::sender::dispatch::{HeldBy, ScheduleError};
-pub use crate::stream::send_map::SendMap;
 pub use crate::tcp::Counters as SubflowCounters;
 pub use crate::tcp::PacketTooBigVerdict;
 pub use crate::tcp::{RecoveryState, TcpInfo, TcpState};
@@ -62,10 +62,10 @@ pub use snapshot::{ConnectionSnapshot, ReceivingState, SendingState, SendingTime
 use crate::config::ConnectionConfig;
 use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
-use crate::scheduler::{BlockedBy, Event};
 use crate::tcp::TimeWait;
 use core::net::SocketAddr;
 use lifecycle::{DataFin, LifePhase};
+use pathweave_scheduler::{BlockedBy, Event};
 use pathweave_units::{Duration, Instant};
 use shared::Shared;
 

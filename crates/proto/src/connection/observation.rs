@@ -6,12 +6,12 @@
 //! [`ConnectionEvent`], whether or not a program observes.
 
 use super::{Connection, ConnectionError, ConnectionEvent, HeldBy, ScheduleError};
-use crate::congestion::LossKind;
+use crate::paths::health::PathHealth;
 use crate::paths::table::SubflowTable;
-use crate::scheduler::{BlockedBy, ClippedBy, Decision, Reason, SubflowView, View};
-use crate::seq::{DataSeq, SubflowId, SubflowSet};
-use crate::subflow_state::PathHealth;
 use core::ops::Range;
+use pathweave_scheduler::{
+    BlockedBy, ClippedBy, DataSeq, Decision, LossKind, Reason, SubflowId, SubflowSet, SubflowView, View,
+};
 use pathweave_units::Instant;
 use std::collections::VecDeque;
 

@@ -1,9 +1,9 @@
 //! Knowledge of the largest packets that paths take.
 
 use super::Connection;
-use crate::seq::SubflowId;
 use crate::tcp::PacketTooBigVerdict;
 use core::net::IpAddr;
+use pathweave_scheduler::SubflowId;
 use pathweave_units::Instant;
 
 impl Connection {

@@ -4,10 +4,9 @@ use super::{Happening, Kinds, Shared};
 use crate::host::{Carrier, Penalty, Remedy};
 use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
-use crate::scheduler::{Assign, Reason, SubflowView, WindowUse};
-use crate::seq::{DataSeq, SubflowId};
 use arrayvec::ArrayVec;
 use core::ops::Range;
+use pathweave_scheduler::{Assign, DataSeq, Reason, SubflowId, SubflowView, WindowUse};
 use pathweave_units::{Duration, Instant};
 
 impl Shared {

@@ -6,10 +6,9 @@
 use super::{Connection, Happening, Kinds, Shared};
 use crate::paths::subflow::{Join, Subflow};
 use crate::paths::table::{Split, SubflowTable};
-use crate::scheduler::{Assign, Event, Reason, SubflowView, WindowUse};
 use crate::sender::reinjection::DATA_RETRANSMISSION;
-use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
+use pathweave_scheduler::{Assign, DataSeq, Event, Reason, SubflowId, SubflowSet, SubflowView, WindowUse};
 use pathweave_units::Instant;
 
 impl Connection {

@@ -4,11 +4,12 @@ use super::observation::{Carried, Decided, Given, Happening, Kinds, Saw};
 use super::{Connection, DataFin, Shared};
 use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
-use crate::scheduler::{Assign, ClippedBy, Decision, Event, Reason, Scheduler, SubflowView, View, WindowUse};
 use crate::sender::Blocked;
 use crate::sender::dispatch::{ScheduleError, Terms};
-use crate::seq::{DataSeq, SubflowId};
 use core::ops::Range;
+use pathweave_scheduler::{
+    Assign, ClippedBy, DataSeq, Decision, Event, Reason, Scheduler, SubflowId, SubflowView, View, WindowUse,
+};
 use pathweave_units::Instant;
 
 /// Takes the scheduler's place while the scheduler is borrowed.

@@ -1,7 +1,7 @@
 //! A connection's scheduler, and the state of asking it.
 
-use crate::scheduler::{Scheduler, SubflowView};
 use crate::sender::dispatch::{HeldBy, ScheduleError};
+use pathweave_scheduler::{Scheduler, SubflowView};
 use pathweave_units::Instant;
 
 /// The scheduler, and the state of asking it.

@@ -12,11 +12,10 @@
 
 use super::{Connection, Shared};
 use crate::config::{ConnectionConfig, Pacing, ReceiveBuffer};
-use crate::parameter::ParameterError;
-use crate::scheduler::{ChosenScheduler, Event, Quantity};
 use crate::sender::Blocked;
-use crate::seq::SubflowId;
 use arrayvec::ArrayVec;
+use pathweave_scheduler::parameter::ParameterError;
+use pathweave_scheduler::{ChosenScheduler, Event, Quantity, SubflowId};
 use pathweave_units::{Bitrate, Duration, Instant};
 use std::sync::Arc;
 
@@ -190,7 +189,7 @@ impl Shared {
 
 impl Connection {
     /// Values that this side's scheduler keeps between decisions (see
-    /// [`Scheduler::quantities`](crate::scheduler::Scheduler::quantities)).
+    /// [`Scheduler::quantities`](pathweave_scheduler::Scheduler::quantities)).
     pub fn scheduler_quantities(&self, put: &mut dyn FnMut(Quantity)) {
         self.shared.scheduling.scheduler.quantities(put);
     }

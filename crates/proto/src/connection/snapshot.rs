@@ -2,9 +2,8 @@
 
 use super::{Connection, ConnectionCounters, ConnectionError, HeldBy, Role, ScheduleError, SubflowSnapshot};
 use crate::paths::subflow::Subflow;
-use crate::seq::{DataSeq, SubflowId};
-use crate::subflow_state::WindowState;
 use core::net::SocketAddr;
+use pathweave_scheduler::{DataSeq, SubflowId, WindowState};
 use pathweave_units::{Duration, Instant};
 
 /// A connection's state at one time. Positions in the stream count bytes from its start.

@@ -1,8 +1,8 @@
 //! Which subflow a segment belongs to.
 
 use crate::address_pair::packed;
-use crate::seq::SubflowId;
 use core::net::SocketAddr;
+use pathweave_scheduler::SubflowId;
 use std::collections::BTreeMap;
 
 /// Index of a connection in its endpoint, and one of its subflows.

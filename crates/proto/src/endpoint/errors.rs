@@ -1,6 +1,6 @@
 //! Errors of the endpoint's commands.
 
-use crate::parameter::ParameterError;
+use pathweave_scheduler::parameter::ParameterError;
 
 /// Why a connection could not be opened.
 #[derive(Clone, Debug, PartialEq)]

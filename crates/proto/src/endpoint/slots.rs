@@ -3,8 +3,8 @@
 use super::rest::Rest;
 use super::{ConnectionHandle, Endpoint, ListenerHandle};
 use crate::connection::Connection;
-use crate::seq::SubflowId;
 use core::net::SocketAddr;
+use pathweave_scheduler::SubflowId;
 use pathweave_units::Instant;
 use pathweave_wire::mptcp::Token;
 

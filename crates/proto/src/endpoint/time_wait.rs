@@ -4,8 +4,8 @@
 use super::slots::Addresses;
 use super::{ConnectionHandle, Endpoint};
 use crate::connection::Connection;
-use crate::seq::SubflowId;
 use crate::tcp::{TimeWait, Waited};
+use pathweave_scheduler::SubflowId;
 use pathweave_units::Instant;
 use pathweave_wire::Segment;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -2,7 +2,7 @@
 //! fragments, and when a subflow's data waits for the end of an instant.
 
 use super::unblocking::{self, Carrier, Obstacle, Remedy};
-use crate::seq::{DataSeq, SubflowId};
+use pathweave_scheduler::{DataSeq, SubflowId};
 use pathweave_units::Instant;
 use std::collections::VecDeque;
 

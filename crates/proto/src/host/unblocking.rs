@@ -2,7 +2,7 @@
 //! holds the connection back while a faster subflow has room.
 
 use crate::congestion::Window;
-use crate::seq::SubflowId;
+use pathweave_scheduler::SubflowId;
 use pathweave_units::{Duration, Instant};
 
 /// The reason why a connection cannot send although some subflow has room.

@@ -1,7 +1,7 @@
 //! Rules for the window that a connection offers: how much of the receive buffer data takes, and how far a new
 //! subflow's window opens.
 
-use crate::seq::DataSeq;
+use pathweave_scheduler::DataSeq;
 use pathweave_units::Duration;
 
 /// Settings of a connection on which its window depends.

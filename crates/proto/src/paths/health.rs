@@ -7,7 +7,6 @@
 //! An answer takes a path from `Late` or `Stale` back to `Working`. A timeout makes a working or late path `Stale`. The
 //! end of its subflow makes any path `Down`.
 
-use crate::subflow_state::PathHealth;
 use pathweave_units::Duration;
 
 /// Longest time between two probes on a dark path with failure detection `fast`.
@@ -15,6 +14,21 @@ pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Connection-level timeouts without an answer after which mainline Linux considers a subflow stale (`stale_loss_cnt`).
 const STALE_AFTER: u32 = 4;
+
+/// The connection's judgement of a subflow's path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathHealth {
+    /// The handshake is not complete; the path carries no data yet.
+    Opening,
+    /// The peer answers.
+    Working,
+    /// An answer is overdue. Other subflows send this one's data again.
+    Late,
+    /// There was no sign of life since a timeout. The subflow gets no new data while another one is alive.
+    Stale,
+    /// The subflow has ended.
+    Down,
+}
 
 /// The health of one subflow's path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,13 +2,12 @@
 
 use super::health::{Health, PROBE_INTERVAL, UnansweredTimeouts};
 use super::keep_alive::KeepAlive;
+use crate::paths::health::PathHealth;
 use crate::receiver::mappings::Mappings;
 use crate::receiver::window::SubflowWindow;
-use crate::scheduler::SubflowView;
-use crate::seq::{DataSeq, SubflowId};
-use crate::subflow_state::{Delivery, PathHealth, PathTerms, QueueState, RoundTrip, WindowState};
 use crate::tcp::{Counters, Tcp, TcpInfo};
 use core::net::SocketAddr;
+use pathweave_scheduler::{DataSeq, Delivery, PathTerms, QueueState, RoundTrip, SubflowId, SubflowView, WindowState};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::mptcp::AddressId;
 

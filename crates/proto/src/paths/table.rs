@@ -1,8 +1,8 @@
 //! The subflows of one connection by name, and the joins that wait for a name.
 
 use super::subflow::Subflow;
-use crate::seq::{SubflowId, SubflowSet};
 use core::net::SocketAddr;
+use pathweave_scheduler::{SubflowId, SubflowSet};
 use pathweave_units::Duration;
 use std::collections::VecDeque;
 

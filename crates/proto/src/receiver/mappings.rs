@@ -15,9 +15,9 @@
 use super::StreamReceiver;
 use crate::keys::Keys;
 use crate::ordered::Ordered;
-use crate::seq::DataSeq;
 use crate::tcp::{Arrival, SMALL, WaitingMemory, collect, copied, exceeds_memory, memory_of};
 use core::ops::Range;
+use pathweave_scheduler::DataSeq;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::DataChecksum;
 use pathweave_wire::Payload;

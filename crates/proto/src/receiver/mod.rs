@@ -6,9 +6,9 @@ pub(crate) mod reassembly;
 pub(crate) mod window;
 
 use crate::host::Arrived;
-use crate::seq::DataSeq;
 use crate::tcp::{Tcp, WaitingMemory, memory_limit};
 use bytes::Bytes;
+use pathweave_scheduler::DataSeq;
 use pathweave_units::Instant;
 use pathweave_wire::Payload;
 use reassembly::Reassembly;

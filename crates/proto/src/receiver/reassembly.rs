@@ -1,8 +1,8 @@
 //! Reassembly of the data stream from all subflows.
 
 use crate::ordered::{Ordered, Place};
-use crate::seq::DataSeq;
 use crate::tcp::{Lent, WaitingMemory, collect, memory_of};
+use pathweave_scheduler::DataSeq;
 use pathweave_wire::Payload;
 use std::collections::VecDeque;
 

@@ -2,8 +2,8 @@
 
 use crate::config::ReceiveBuffer;
 use crate::host::{Arrived, Host, Room, WindowHost, WindowSetting};
-use crate::seq::DataSeq;
 use crate::tcp::Tcp;
+use pathweave_scheduler::DataSeq;
 use pathweave_units::{Duration, Instant};
 
 /// Fraction of the buffer that an additional segment must gain to be worth sending.

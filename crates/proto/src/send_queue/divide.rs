@@ -1,8 +1,8 @@
 //! Cutting segments for a path that takes only smaller ones, and joining them for a probe.
 
 use super::{SendQueue, SentSegment};
-use crate::seq::DataSeq;
 use core::ops::Range;
+use pathweave_scheduler::DataSeq;
 use pathweave_wire::Payload;
 
 /// A mapping of more than one segment: of one that was cut after it was sent, or of several that left as one. Each of

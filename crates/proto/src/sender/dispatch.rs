@@ -2,11 +2,10 @@
 
 use super::Sender;
 use crate::paths::table::SubflowTable;
-use crate::scheduler::{Assign, ClippedBy, SubflowView, WindowUse};
-use crate::seq::{DataSeq, SubflowId};
 use crate::tcp::Tcp;
 use core::fmt;
 use core::ops::Range;
+use pathweave_scheduler::{Assign, ClippedBy, DataSeq, SubflowId, SubflowView, WindowUse};
 use std::collections::VecDeque;
 
 /// The rule that holds a short segment back although the scheduler gave it to a subflow with room.

@@ -6,10 +6,8 @@ pub(crate) mod dispatch;
 pub(crate) mod reinjection;
 
 use crate::paths::table::SubflowTable;
-use crate::scheduler::BlockedBy;
-use crate::seq::{DataSeq, SubflowSet};
-use crate::stream::send_buffer::{Messages, SendBuffer};
-use crate::stream::send_map::SendMap;
+use crate::send_buffer::{Messages, SendBuffer};
+use pathweave_scheduler::{BlockedBy, DataSeq, SendMap, SubflowSet};
 use pathweave_units::{Duration, Instant};
 use reinjection::Reinjection;
 

@@ -4,8 +4,8 @@ use super::{Sender, longest_probe_interval};
 use crate::config::{ConnectionConfig, FailureDetection};
 use crate::paths::subflow::Subflow;
 use crate::paths::table::{Split, SubflowTable};
-use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use core::ops::Range;
+use pathweave_scheduler::{DataSeq, SubflowId, SubflowSet};
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
 

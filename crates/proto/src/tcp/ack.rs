@@ -3,12 +3,12 @@
 use super::recovery::Delivered;
 use super::timestamp::timestamp;
 use super::{Changes, Peers, Tcp, Told};
-use crate::congestion::{Ack, Controller, Growth, Window};
+use crate::congestion::{Ack, Controller, Window};
 use crate::send_queue::SentSegment;
-use crate::seq::DataSeq;
 use arrayvec::ArrayVec;
 use core::cell::Cell;
 use core::ops::Range;
+use pathweave_scheduler::{DataSeq, Growth};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment};
 

@@ -1,9 +1,8 @@
 //! Changes that a segment or a timer caused on a subflow.
 
 use super::receive::Arrival;
-use crate::congestion::LossKind;
-use crate::seq::DataSeq;
 use core::ops::Range;
+use pathweave_scheduler::{DataSeq, LossKind};
 use pathweave_units::Duration;
 
 /// Result of checking a segment's sequence and acknowledgement numbers.

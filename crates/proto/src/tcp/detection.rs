@@ -229,7 +229,7 @@ impl Tcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seq::DataSeq;
+    use pathweave_scheduler::DataSeq;
 
     #[test]
     fn what_may_be_reordered_is_given_quarters_of_a_round_trip_up_to_a_whole_one() {

@@ -39,7 +39,7 @@ pub(crate) use timestamp::timestamp;
 pub(crate) use transmit::Outgoing;
 
 use crate::config::{LossRecovery, TcpConfig};
-use crate::congestion::{Context, Controller, Growth, PathState, Phase, Window};
+use crate::congestion::{Context, Controller, PathState, Window};
 use crate::host::{SubflowHost, Surroundings};
 use crate::send_queue::SendQueue;
 use ack::{Congestion, DeliveryMeter, Round};
@@ -48,6 +48,7 @@ pub(crate) use handshake::Origin;
 use handshake::{Agreed, Opening};
 use pacing::Pacer;
 use path_mtu::PathMtu;
+use pathweave_scheduler::{DataSeq, Growth, Phase};
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Flags, Segment, Timestamps};
 use receive::SubflowReceiver;
@@ -194,7 +195,7 @@ impl Tcp {
         self.congestion.growth
     }
     /// Notes that several segments were declared with one mapping ([`SendQueue::declare_several`]).
-    pub(crate) fn declare_several(&mut self, ssn: u64, dsn: crate::seq::DataSeq, len: u32) {
+    pub(crate) fn declare_several(&mut self, ssn: u64, dsn: DataSeq, len: u32) {
         self.queue.declare_several(ssn, dsn, len);
     }
     pub(crate) fn queue(&self) -> &SendQueue {

@@ -1,10 +1,10 @@
 //! Data, schedulers' grants and the FIN: how they are queued on a subflow, and taken back.
 
 use super::{Tcp, TcpState};
+use crate::send_buffer::SendBuffer;
 use crate::send_queue::SentSegment;
-use crate::seq::DataSeq;
-use crate::stream::send_buffer::SendBuffer;
 use core::ops::Range;
+use pathweave_scheduler::DataSeq;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::Payload;
 

@@ -6,8 +6,8 @@ use super::reduction::Prr;
 use super::undo::Undo;
 use super::{Peers, Tcp};
 use crate::config::LossRecovery;
-use crate::congestion::LossKind;
 use arrayvec::ArrayVec;
+use pathweave_scheduler::LossKind;
 use pathweave_units::Instant;
 
 /// The states of congestion control.

@@ -4,7 +4,7 @@
 //! is never below it either.
 
 use crate::host::{Host, RttHost};
-use crate::subflow_state::RoundTrip;
+use pathweave_scheduler::RoundTrip;
 use pathweave_units::Duration;
 
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use super::{Changes, Ended, Peers, Tcp, TcpState};
 use crate::config::LossRecovery;
-use crate::congestion::LossKind;
+use pathweave_scheduler::LossKind;
 use pathweave_units::{Duration, Instant};
 
 /// Kinds of the timer that guards sent segments. Only one runs at a time (RFC 8985 §7.5).

@@ -4,8 +4,8 @@ use super::timestamp::timestamp;
 use super::{Tcp, TcpState};
 use crate::host::Sending;
 use crate::send_queue::SentSegment;
-use crate::seq::DataSeq;
 use core::ops::Range;
+use pathweave_scheduler::DataSeq;
 use pathweave_units::{Duration, Instant};
 use pathweave_wire::{Ecn, Flags, MAX_OPTION_BYTES, Segment};
 

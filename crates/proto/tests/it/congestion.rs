@@ -4,7 +4,8 @@
 use crate::pair::*;
 use pathweave_proto::config::LossRecovery::{NewReno, RackTlp, Sack};
 use pathweave_proto::config::{ConnectionConfig, LossRecovery, TcpConfig};
-use pathweave_proto::congestion::{Phase, Window};
+use pathweave_proto::congestion::Window;
+use pathweave_proto::scheduler::Phase;
 use pathweave_wire::Segment;
 
 const SEGMENT: u64 = 1448;

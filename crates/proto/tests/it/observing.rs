@@ -3,8 +3,8 @@
 use crate::pair::*;
 use pathweave_proto::ConnectionError;
 use pathweave_proto::config::{ConnectionConfig, FailureDetection};
+use pathweave_proto::connection::PathHealth;
 use pathweave_proto::connection::{Happening, Kinds, Observation};
-use pathweave_proto::subflow_state::PathHealth;
 use pathweave_proto::{SubflowId, UnknownConnection};
 use pathweave_wire::mptcp::{DataNumber, Dss};
 

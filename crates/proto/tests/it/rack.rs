@@ -3,7 +3,8 @@
 use crate::pair::*;
 use pathweave_proto::config::LossRecovery::{NewReno, Sack};
 use pathweave_proto::config::{ConnectionConfig, TcpConfig};
-use pathweave_proto::congestion::{Phase, Window};
+use pathweave_proto::congestion::Window;
+use pathweave_proto::scheduler::Phase;
 use pathweave_wire::mptcp::{DataNumber, Dss};
 
 const SEGMENT: u64 = 1448;

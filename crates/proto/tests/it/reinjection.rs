@@ -2,7 +2,7 @@
 
 use crate::pair::*;
 use pathweave_proto::config::{ConnectionConfig, FailureDetection, ReceiveBuffer};
-use pathweave_proto::subflow_state::PathHealth;
+use pathweave_proto::connection::PathHealth;
 use pathweave_wire::mptcp::DataNumber;
 
 /// A connection over two paths with data in flight on both.

@@ -4,8 +4,7 @@
 use super::lanes::Lanes;
 use super::{Decision, Objective, Reason, Weave};
 use core::ops::Range;
-use pathweave_proto::scheduler::{SubflowView, View};
-use pathweave_proto::{DataSeq, SubflowSet};
+use pathweave_scheduler::{DataSeq, SubflowSet, SubflowView, View};
 
 /// Segments of a copy that refreshes estimates: as many as an acknowledgement covers.
 const REFRESHING: u64 = 2;

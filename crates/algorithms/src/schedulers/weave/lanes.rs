@@ -2,9 +2,7 @@
 //! flight.
 
 use super::{INITIAL_WINDOW, Objective, Weave};
-use pathweave_proto::SubflowId;
-use pathweave_proto::congestion::Phase;
-use pathweave_proto::scheduler::{SubflowView, View};
+use pathweave_scheduler::{Phase, SubflowId, SubflowView, View};
 
 /// A subflow that may be used, with its present estimates.
 #[derive(Clone, Copy, Debug)]

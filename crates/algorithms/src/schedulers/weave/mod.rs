@@ -67,11 +67,10 @@ use super::forward::beyond;
 use core::ops::Range;
 use lanes::{Lane, Lanes};
 use path::Path;
-use pathweave_proto::parameter::{Kind, Parameter};
-use pathweave_proto::scheduler::{
-    Assign, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse,
+use pathweave_scheduler::parameter::{Kind, Parameter};
+use pathweave_scheduler::{
+    Assign, DataSeq, Decision, Event, Reason, Scheduler, SchedulerEntry, SubflowId, SubflowView, View, WindowUse,
 };
-use pathweave_proto::{DataSeq, SubflowId};
 use pathweave_units::Duration;
 
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {

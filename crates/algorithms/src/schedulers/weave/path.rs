@@ -2,8 +2,7 @@
 
 use super::base_rtt;
 use core::ops::Range;
-use pathweave_proto::DataSeq;
-use pathweave_proto::scheduler::SubflowView;
+use pathweave_scheduler::{DataSeq, SubflowView};
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
 

@@ -1,8 +1,6 @@
 use super::{Objective, Weave};
-use pathweave_proto::connection::SendMap;
-use pathweave_proto::scheduler::testing::{Bench, Sub, seg, sub};
-use pathweave_proto::scheduler::{Decision, Event};
-use pathweave_proto::{DataSeq, SubflowId};
+use pathweave_scheduler::testing::{Bench, Sub, seg, sub};
+use pathweave_scheduler::{DataSeq, Decision, Event, SendMap, SubflowId};
 use pathweave_units::Duration;
 
 fn weave(objective: Objective) -> Weave {
@@ -12,7 +10,7 @@ fn weave(objective: Objective) -> Weave {
 /// Lets the scheduler measure the rate `mbps` and a queue of `queue_ms` on subflow `id`: acknowledgements of two
 /// segments come as far apart as the rate says.
 fn learn(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, queue_ms: u64) {
-    use pathweave_proto::scheduler::Scheduler;
+    use pathweave_scheduler::Scheduler;
     let gap = Duration::from_secs_f64(2.0 * 8000.0 / (mbps * 1e6));
     let start = bench.now;
     for n in 0..60 {

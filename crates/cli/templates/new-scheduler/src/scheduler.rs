@@ -2,8 +2,8 @@
 //!
 //! Say here which rule it is and where it comes from; what it deviates in, and why.
 
-use pathweave_proto::parameter::{Kind, Parameter};
-use pathweave_proto::scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
+use pathweave_scheduler::parameter::{Kind, Parameter};
+use pathweave_scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
 
 /// What the command knows of it.
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
@@ -55,8 +55,8 @@ impl Scheduler for Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pathweave_proto::scheduler::properties;
-    use pathweave_proto::scheduler::testing::{Bench, sub};
+    use pathweave_scheduler::properties;
+    use pathweave_scheduler::testing::{Bench, sub};
 
     #[test]
     fn the_faster_subflow_is_filled_first() {

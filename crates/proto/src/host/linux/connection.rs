@@ -16,7 +16,7 @@
 
 use crate::host::Written;
 use crate::host::connection::ConnectionRules;
-use crate::seq::{DataSeq, SubflowId};
+use pathweave_scheduler::{DataSeq, SubflowId};
 use pathweave_units::Instant;
 use std::collections::VecDeque;
 

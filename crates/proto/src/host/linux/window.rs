@@ -10,7 +10,7 @@
 
 use crate::host::window::WindowRules;
 use crate::host::{Arrived, Room, WindowSetting};
-use crate::seq::DataSeq;
+use pathweave_scheduler::DataSeq;
 use pathweave_units::Duration;
 use std::collections::VecDeque;
 

@@ -14,7 +14,7 @@
 //! - A clock tick takes 4 ms, the kernel's default (`CONFIG_HZ=250`). The papers do not state theirs.
 
 use crate::host::connection::Picked;
-use crate::seq::DataSeq;
+use pathweave_scheduler::DataSeq;
 use pathweave_units::{Duration, Instant};
 
 /// Largest buffer, bytes (`sk_gso_max_size`, `GSO_MAX_SIZE`).

@@ -22,8 +22,8 @@ use super::linux::window;
 use super::unblocking::Obstacle;
 use super::window::WindowRules;
 use super::{Carrier, HostRules, Penalty, Remedy, Room, WindowSetting, Written};
-use crate::seq::DataSeq;
 use deferral::Deferral;
+use pathweave_scheduler::DataSeq;
 use pathweave_units::{Duration, Instant};
 use subflow::MptcpOrgSubflow;
 
@@ -232,7 +232,7 @@ fn room(limit: u64, mptcp: bool) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seq::DataSeq;
+    use pathweave_scheduler::DataSeq;
 
     fn written(bytes: u64) -> Written {
         Written { una: DataSeq(5000), end: DataSeq(5000 + bytes), unassigned: 0, mptcp: true }

@@ -53,7 +53,7 @@ pub(super) fn resends(fast: Duration, holders: &[Carrier]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seq::SubflowId;
+    use pathweave_scheduler::SubflowId;
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)

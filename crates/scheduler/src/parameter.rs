@@ -1,6 +1,8 @@
 //! Description of a scheduler or a congestion controller: its name, its texts, and its parameters, which scenarios and
 //! the command line can set.
 
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt;
 use pathweave_units::Duration;
 

@@ -3,11 +3,11 @@
 //! A [`Bench`] is a connection without a network: it carries out assignments as a connection would, and its subflows
 //! are plain values that a test sets. Stream positions in tests count segments of [`MSS`] bytes.
 
-use super::{Assign, Decision, Event, Scheduler, SubflowView, View, WindowUse};
-use crate::congestion::Phase;
-use crate::seq::{DataSeq, SubflowId};
-use crate::stream::send_map::SendMap;
-use crate::subflow_state::{QueueState, RoundTrip, WindowState};
+use crate::{
+    Assign, DataSeq, Decision, Event, Phase, QueueState, RoundTrip, Scheduler, SendMap, SubflowId, SubflowView, View,
+    WindowState, WindowUse,
+};
+use alloc::vec::Vec;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 
@@ -96,7 +96,7 @@ impl Sub {
     }
     /// Puts the subflow into slow start.
     pub fn slow_start(mut self) -> Self {
-        (self.0.window.ssthresh, self.0.window.phase) = (0x7fff_ffff, Phase::SlowStart);
+        (self.0.window.ssthresh, self.0.window.phase) = (WindowState::NO_THRESHOLD, Phase::SlowStart);
         self
     }
     /// Makes the subflow a backup.

@@ -1,13 +1,12 @@
 //! The view that a scheduler gets, and its events.
 
-use super::decision::ClippedBy;
-use crate::congestion::LossKind;
+use crate::decision::ClippedBy;
+use crate::send_map::SendMap;
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
-use crate::stream::send_map::SendMap;
 use crate::subflow_state::{Delivery, PathTerms, QueueState, RoundTrip, WindowState};
+use alloc::collections::VecDeque;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
-use std::collections::VecDeque;
 
 /// One subflow as a scheduler sees it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,11 +33,13 @@ pub struct SubflowView {
 
 impl SubflowView {
     /// Segments for which the congestion window has room now, besides those assigned already.
+    #[inline]
     pub fn window_space(&self) -> u32 {
         self.window.cwnd.saturating_sub(self.window.in_flight.saturating_add(self.queue.unsent))
     }
 
     /// Whether a segment can leave now.
+    #[inline]
     pub fn has_space(&self) -> bool {
         self.window_space() > 0 && self.queue.space > 0
     }
@@ -49,13 +50,15 @@ impl SubflowView {
 pub struct View<'a> {
     /// The current time.
     pub now: Instant,
-    /// All subflows that can carry data, ordered by name. Dead ones and those in handshake are left out.
+    /// All subflows that can carry data, ordered by name. Dead ones and those in handshake are left out. In QUIC, the
+    /// validated paths.
     pub subflows: &'a [SubflowView],
     /// Which subflow carries which data, from the first unacknowledged byte on.
     pub queue: &'a SendMap,
-    /// End of the send window: the peer's DATA_ACK plus its window. Bytes from here on may not be sent.
+    /// End of the send window: the first byte that may not be sent. In Multipath TCP, the peer's DATA_ACK plus its
+    /// window; in QUIC, the peer's limit for the stream (MAX_STREAM_DATA, RFC 9000 §4.1).
     pub send_window_end: DataSeq,
-    /// Size of the send window that the peer offers, bytes (BLEST's |M|).
+    /// Size of the send window that the peer offers, from the first unacknowledged byte on, bytes (BLEST's |M|).
     pub send_window: u64,
     /// Room in the connection's send buffer for more data from the application, bytes.
     pub send_buffer_free: u64,
@@ -63,7 +66,8 @@ pub struct View<'a> {
     pub send_buffer: u64,
     /// End of the message or chunk that the first unassigned byte belongs to, if the application marks such ends.
     pub message_end: Option<DataSeq>,
-    /// Ends of the unacknowledged fragments of a kernel's send buffer, in order; `None` if the host is no kernel.
+    /// Ends of the unacknowledged fragments of a kernel's send buffer, in order. Only rules that model a kernel's scheduler
+    /// read them; `None` for all other senders.
     pub fragment_ends: Option<&'a VecDeque<DataSeq>>,
 }
 
@@ -75,6 +79,7 @@ impl View<'_> {
     }
 
     /// The subflow called `id`.
+    #[inline]
     pub fn subflow(&self, id: SubflowId) -> Option<&SubflowView> {
         self.subflows.iter().find(|s| s.id == id)
     }
@@ -102,21 +107,25 @@ impl View<'_> {
     }
 
     /// First byte that is not acknowledged at the data level.
+    #[inline]
     pub fn first_unacked(&self) -> DataSeq {
         self.queue.first_unacked()
     }
 
     /// Room between the end of the assigned data and the end of the send window, bytes.
+    #[inline]
     pub fn send_window_free(&self) -> u64 {
         self.send_window_end.since(self.queue.assigned_end())
     }
 
     /// The first unassigned range inside the send window.
+    #[inline]
     pub fn sendable(&self) -> Option<Range<DataSeq>> {
         self.queue.sendable(self.send_window_end)
     }
 
     /// At most `segments` full segments for subflow `s`, from the first unassigned byte inside the send window.
+    #[inline]
     pub fn next_for(&self, s: &SubflowView, segments: u32) -> Option<Range<DataSeq>> {
         let range = self.sendable()?;
         let end = range.end.min(range.start + u64::from(s.mss) * u64::from(segments));
@@ -140,6 +149,7 @@ impl View<'_> {
     }
 
     /// Bytes that are assigned and not acknowledged at the data level.
+    #[inline]
     pub fn bytes_in_flight(&self) -> u64 {
         self.queue.assigned_bytes()
     }
@@ -215,4 +225,13 @@ pub enum BlockedBy {
     SendWindow,
     /// The connection's own send buffer: the application has more data, and unacknowledged data leaves no room.
     SendBuffer,
+}
+
+/// How a loss was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossKind {
+    /// By acknowledgements: the start of fast recovery.
+    FastRecovery,
+    /// By the retransmission timer.
+    Timeout,
 }

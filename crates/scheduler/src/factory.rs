@@ -1,8 +1,11 @@
 //! Factories of schedulers, and their descriptions.
 
-use super::Scheduler;
+use crate::Scheduler;
 use crate::parameter::{Described, Parameter, ParameterError, Values};
-use std::sync::Arc;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// Makes schedulers of one kind, one for each connection.
 ///

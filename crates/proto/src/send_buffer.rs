@@ -2,11 +2,11 @@
 //! writes, and the ends of the application's messages.
 //!
 //! TCP delivers a stream of bytes without the ends of messages. A scheduler that wants a message to arrive as a whole
-//! needs them ([`View::message_end`](crate::scheduler::View)). They are not sent to the peer.
+//! needs them ([`View::message_end`](pathweave_scheduler::View)). They are not sent to the peer.
 
-use crate::seq::DataSeq;
 use bytes::Bytes;
 use core::ops::Range;
+use pathweave_scheduler::DataSeq;
 use pathweave_wire::{Chunks, Payload};
 use std::collections::VecDeque;
 

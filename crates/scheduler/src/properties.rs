@@ -1,17 +1,19 @@
 //! Properties that every scheduler must have, tried on a connection without a network: acknowledgements come in any
 //! order and number, subflows die, return or show no sign of life, windows change. [`holds`] checks one scheduler.
 
-use super::testing::{MSS, sub};
-use super::{Assign, BlockedBy, ClippedBy, Decision, Event, Scheduler, SchedulerFactory, SubflowView, View, WindowUse};
-use crate::congestion::LossKind;
 use crate::parameter::Values;
-use crate::seq::{DataSeq, SubflowId, SubflowSet};
-use crate::stream::send_map::SendMap;
+use crate::testing::{MSS, sub};
+use crate::{
+    Assign, BlockedBy, ClippedBy, DataSeq, Decision, Event, LossKind, Scheduler, SchedulerFactory, SendMap, SubflowId,
+    SubflowSet, SubflowView, View, WindowUse,
+};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::format;
+use alloc::vec::Vec;
 use core::ops::Range;
 use pathweave_units::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Clone, Debug)]
 struct Path {

@@ -1,8 +1,8 @@
 //! Which bytes of the stream were given to which subflows.
 
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
+use alloc::collections::VecDeque;
 use core::ops::Range;
-use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
@@ -35,40 +35,49 @@ impl SendMap {
         SendMap::default()
     }
     /// The first byte that is not acknowledged at the data level.
+    #[inline]
     pub fn first_unacked(&self) -> DataSeq {
         self.first_unacked
     }
     /// End of the written data.
+    #[inline]
     pub fn written_end(&self) -> DataSeq {
         self.written_end
     }
     /// End of the highest assigned span, which TCP calls SND.NXT.
+    #[inline]
     pub fn assigned_end(&self) -> DataSeq {
         self.spans.back().map_or(self.first_unacked, |s| s.end)
     }
     /// End of all data that was ever given to a subflow. Data of a lost subflow may be unassigned now, and still
     /// arrive.
+    #[inline]
     pub fn given_end(&self) -> DataSeq {
         self.given_end
     }
     /// Whether data that was given to a subflow is unacknowledged, even if no subflow carries it now.
+    #[inline]
     pub fn is_waiting(&self) -> bool {
         self.given_end > self.first_unacked
     }
     /// Written bytes that are not assigned to any subflow.
+    #[inline]
     pub fn unassigned_bytes(&self) -> u64 {
         self.written_end.since(self.first_unacked) - self.assigned_bytes
     }
     /// Bytes that are assigned and not acknowledged at the data level, each counted once.
+    #[inline]
     pub fn assigned_bytes(&self) -> u64 {
         self.assigned_bytes
     }
     /// Notes that the application has written `len` more bytes.
+    #[inline]
     pub fn append(&mut self, len: u64) {
         self.written_end = self.written_end + len;
     }
     /// Notes that everything before `to` is acknowledged. An end beyond the written data counts as the end of the
     /// written data. Returns the number of newly acknowledged bytes.
+    #[inline]
     pub fn acknowledge(&mut self, to: DataSeq) -> u64 {
         let to = to.min(self.written_end);
         let newly = to.since(self.first_unacked);
@@ -107,11 +116,12 @@ impl SendMap {
     }
 
     /// Frees spare capacity.
-    pub(crate) fn shrink(&mut self) {
+    pub fn shrink(&mut self) {
         self.spans.shrink_to_fit();
     }
 
     /// Index of the first span that ends after `at`.
+    #[inline]
     fn index_after(&self, at: DataSeq) -> usize {
         // Usually it is the first one, or behind all.
         if self.spans.front().is_some_and(|first| at < first.end) {
@@ -248,12 +258,14 @@ impl SendMap {
     }
 
     /// The assigned span around `at`, from `at` on, and its subflows; `None` if `at` is unassigned.
+    #[inline]
     pub fn span_at(&self, at: DataSeq) -> Option<(Range<DataSeq>, SubflowSet)> {
         let span = self.spans.get(self.index_after(at))?;
         (span.start <= at).then_some((at..span.end, span.owners))
     }
 
     /// The last assigned span, and its subflows.
+    #[inline]
     pub fn last_span(&self) -> Option<(Range<DataSeq>, SubflowSet)> {
         self.spans.back().map(|span| (span.start..span.end, span.owners))
     }
@@ -305,6 +317,7 @@ impl SendMap {
     }
 
     /// The first unassigned range.
+    #[inline]
     pub fn first_unassigned(&self) -> Option<Range<DataSeq>> {
         if self.unassigned_bytes() == 0 {
             return None;
@@ -314,6 +327,7 @@ impl SendMap {
     }
 
     /// The part of the first unassigned range before `window_end`.
+    #[inline]
     pub fn sendable(&self, window_end: DataSeq) -> Option<Range<DataSeq>> {
         let range = self.first_unassigned()?;
         let end = range.end.min(window_end);
@@ -339,6 +353,7 @@ impl SendMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     const A: SubflowId = SubflowId(0);

@@ -1,6 +1,8 @@
 //! Decisions of a scheduler.
 
 use crate::seq::{DataSeq, SubflowId};
+use alloc::format;
+use alloc::string::String;
 use arrayvec::ArrayVec;
 use core::fmt;
 use core::ops::Range;
@@ -217,6 +219,7 @@ fn significant(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     #[test]
     fn a_reason_reads_as_a_sentence() {
