@@ -274,7 +274,11 @@ const TEST_LIMIT: Duration = Duration::from_secs(70 * 60);
 /// [`run::benchmark`] for what Callgrind counts.
 fn test(steps: &mut Steps, no_install: bool) {
     watchdog::end_after(TEST_LIMIT);
-    if !steps.step("what the checks need", |_| setup::install_all(&tools(), !no_install)) {
+    let is_ready = steps.step("what the checks need", |_| {
+        setup::warn_of_full_disk(&target())?;
+        setup::install_all(&tools(), !no_install)
+    });
+    if !is_ready {
         return;
     }
     steps.step("format", |_| run(&mut cargo("fmt --all --check")));

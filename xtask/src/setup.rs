@@ -4,6 +4,9 @@ use crate::run::{cargo, program, run, works};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// What a run of all checks from a fresh clone writes below `target/`, GB of 10⁹ bytes.
+const ROOM_GB: u64 = 8;
+
 const WASM: &str = "wasm32-unknown-unknown";
 
 /// A Debian package, and a way to see whether it is installed.
@@ -122,6 +125,23 @@ pub(crate) fn install_all(tools: &[Tool], may_install: bool) -> Result<(), Strin
         run(&mut program("rustup", &arguments)).map_err(|e| format!("{e} {without}"))?;
     }
     apt(&packages)
+}
+
+/// Prints how much room the disk of `folder` has if that may be too little for a first run of all checks.
+///
+/// # Errors
+/// If `df` cannot be run.
+pub(crate) fn warn_of_full_disk(folder: &Path) -> Result<(), String> {
+    let output = program("df", "--block-size=1000000000 --output=avail").arg(folder).output();
+    let output = output.map_err(|e| format!("df: {e}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    match text.lines().last().and_then(|line| line.trim().parse().ok()) {
+        Some(free @ 0..ROOM_GB) => {
+            println!("{}: {free} GB are free; a first run of all checks writes {ROOM_GB} GB", folder.display());
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Debian's packages of the tools that are missing, each once.

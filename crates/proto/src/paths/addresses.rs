@@ -362,6 +362,10 @@ impl AddressBook {
         let Some(i) = self.local.iter().position(|(_, known, _)| *known == address) else { return false };
         let (id, _, _) = self.local.remove(i);
         self.unechoed.retain(|u| u.id != id);
+        // Others may have waited for the echo of this one.
+        if self.unechoed.iter().all(|u| u.tries == 0) {
+            self.release_one();
+        }
         self.ports.retain(|(of, _)| *of != id);
         if tell {
             self.announce.push_back(MptcpOption::RemoveAddress { ids: AddressIds::one(id) });

@@ -55,6 +55,22 @@ fn a_linux_host_announces_the_next_address_after_an_echo_or_a_join() {
     }
 }
 
+/// An address that is removed before its announcement is echoed does not hold up those that wait behind it.
+#[cfg(feature = "host-linux")]
+#[test]
+fn a_linux_host_announces_the_next_address_if_the_one_before_is_removed() {
+    let mut pair = Pair::new(&[10, 20, 30], on_linux(config_by_announcement()));
+    pair.script(|p| if p.path == 0 && announcement(p) { Fate::Drop } else { Fate::Pass });
+    pair.connect();
+    let announced = |pair: &Pair| pair.sent(Server).filter(|p| announcement(p)).count();
+    pair.run_until("announced", secs(1), |p| announced(p) == 1);
+    pair.no_script();
+    let address = pair.driver.io.paths[1].addresses[1];
+    pair.command(Server, |c, now| c.remove_address(now, address));
+    pair.run_until("joined", secs(1), |p| p.usable(Client) == 2 && p.usable(Server) == 2);
+    assert_eq!(announced(&pair), 2);
+}
+
 /// A server behind a load balancer: its first address may not be joined (RFC 8684 §3.1, the flag C), and it announces
 /// its own.
 #[test]
