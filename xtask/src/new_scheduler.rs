@@ -1,5 +1,6 @@
-//! Checks the crate that `pathweave new-scheduler` writes, and the one of `examples/own-rule`. In full: it builds without a network, its tests pass, and `compare`
-//! knows the scheduler. It also compiles with a git revision instead of a checkout.
+//! Checks two crates with a scheduler: `examples/own-rule`, and the one that `pathweave new-scheduler` writes. In full, the second
+//! builds without a network, its tests pass, and `compare` knows the scheduler. It also compiles with a git revision instead
+//! of a checkout.
 
 use crate::results;
 use crate::run::{capture, cargo, count_tests, root, run, target};

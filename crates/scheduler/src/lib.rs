@@ -1,4 +1,5 @@
-//! What a multipath packet scheduler sees and answers: which path carries which bytes, and when no data should leave.
+//! The interface of multipath packet schedulers, which decide which path carries which bytes, and when no data should
+//! leave.
 //!
 //! The crate knows no transport. A program that sends one stream of bytes over several paths (Multipath TCP, QUIC with
 //! several paths, a tunnel over several links) keeps a [`SendMap`], fills a [`SubflowView`] for each path and shows both
@@ -6,7 +7,7 @@
 //! happened as an [`Event`]. The schedulers themselves are in the crate `pathweave-algorithms`.
 //!
 //! The words are those of Multipath TCP (RFC 8684); where QUIC has another, the documentation names it (RFC 9000). The
-//! feature `testing` adds two modules: `testing` has views for tests, `properties` what every scheduler must hold.
+//! feature `testing` adds two modules: `testing` has views for tests, `properties` the properties of all schedulers.
 //!
 //! ```
 //! use pathweave_scheduler::{

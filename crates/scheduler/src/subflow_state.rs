@@ -38,7 +38,8 @@ pub struct WindowState {
     /// Segments sent that are not cumulatively acknowledged (in flight, SACKed or lost). A transport without cumulative
     /// acknowledgements gives those in flight.
     pub unacked: u32,
-    /// Whether the congestion window was not full at the last check.
+    /// Whether the last round left room in the congestion window, because there was too little data for the subflow
+    /// (Linux: `tcpi_delivery_rate_app_limited`). [`Delivery::rate`] then says only "at least".
     pub app_limited: bool,
     /// Phase of congestion control, as far as it is known.
     pub phase: Phase,
@@ -101,7 +102,8 @@ pub struct QueueState {
 pub struct Delivery {
     /// Fraction of the sent segments that was lost, smoothed, 0 to 1.
     pub loss: f64,
-    /// Rate of newly acknowledged data over the last round, bytes per second; 0 before the first round ends.
+    /// Rate of newly acknowledged data over the last round, bytes per second; 0 before the first round ends. The path
+    /// may deliver more if [`WindowState::app_limited`] is set.
     pub rate: f64,
     /// Rate at which the window would be sent, bytes per second (the kernel's pacing rate). A program that does not pace
     /// gives the window divided by the smoothed round-trip time.

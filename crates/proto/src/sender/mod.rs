@@ -1,6 +1,6 @@
 //! The sending half of a connection: the peer's window, giving the stream to subflows (`dispatch`), the limits that
-//! hold data back, and data that is sent again on other subflows (`reinjection`). The stream itself is a room of its
-//! own, because schedulers see it.
+//! hold data back, and data that is sent again on other subflows (`reinjection`). Which subflow carries which part of
+//! the stream is in a [`SendMap`], which schedulers see.
 
 pub(crate) mod dispatch;
 pub(crate) mod reinjection;
