@@ -135,11 +135,8 @@ pub(crate) fn warn_of_full_disk(folder: &Path) -> Result<(), String> {
     let output = program("df", "--block-size=1000000000 --output=avail").arg(folder).output();
     let output = output.map_err(|e| format!("df: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    match text.lines().last().and_then(|line| line.trim().parse().ok()) {
-        Some(free @ 0..ROOM_GB) => {
-            println!("{}: {free} GB are free; a first run of all checks writes {ROOM_GB} GB", folder.display());
-        }
-        _ => {}
+    if let Some(free @ 0..ROOM_GB) = text.lines().last().and_then(|line| line.trim().parse().ok()) {
+        println!("{}: {free} GB are free; a first run of all checks writes {ROOM_GB} GB", folder.display());
     }
     Ok(())
 }
