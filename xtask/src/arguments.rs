@@ -183,6 +183,12 @@ pub(crate) enum Chore {
         #[arg(long)]
         quick: bool,
     },
+    /// Build the schedulers' C library; a program in C must run with it, without an error under valgrind
+    SchedulerC {
+        /// Lay out library, header and pkg-config file below DIR instead: lib/, include/, lib/pkgconfig/
+        #[arg(long, value_name = "DIR")]
+        prefix: Option<PathBuf>,
+    },
     /// Write docs/schedulers/ from the sources and docs/results/
     Schedulers,
 }

@@ -24,6 +24,7 @@ mod reproduction;
 mod results;
 mod rooms;
 mod run;
+mod scheduler_c;
 mod schedulers;
 mod setup;
 mod site;
@@ -225,6 +226,14 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
                 steps.step("links and search", |_| site::check());
             }
         }
+        Chore::SchedulerC { prefix: Some(prefix) } => {
+            steps.step("schedulers for C", |_| scheduler_c::build().and_then(|()| scheduler_c::install(&prefix)));
+        }
+        Chore::SchedulerC { prefix: None } => {
+            if steps.step("what the check needs", |_| setup::install(&scheduler_c::TOOLS)) {
+                steps.step("schedulers for C", |_| scheduler_c::build().and_then(|()| scheduler_c::check()));
+            }
+        }
         Chore::Schedulers => {
             steps.step("schedulers", |_| schedulers::write());
         }
@@ -242,7 +251,8 @@ fn install_valgrind(steps: &mut Steps) -> bool {
 
 /// All tools that the checks need beside Rust.
 fn tools() -> Vec<Tool> {
-    let mut tools = vec![setup::NODE, setup::VALGRIND, setup::TSHARK, setup::CHROMIUM];
+    let mut tools = vec![setup::NODE, setup::TSHARK, setup::CHROMIUM];
+    tools.extend(scheduler_c::TOOLS);
     if interop::missing().is_none() {
         tools.extend(setup::EMULATION);
         tools.extend(setup::INTEROP);
@@ -313,6 +323,7 @@ fn test(steps: &mut Steps, no_install: bool) {
             ("report page", report_page),
             ("site", |_| site::build().and_then(|()| site::check())),
             ("captures", |_| captures::check()),
+            ("schedulers for C", |_| scheduler_c::check()),
             ("validation against Linux", |_| validation::check()),
             ("experiments", |_| experiments::smoke()),
             ("tables of experiments", |_| reproduction::check(SECONDS_OF_TABLES)),

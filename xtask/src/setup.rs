@@ -26,6 +26,9 @@ pub(crate) const VALGRIND: Tool = tool("valgrind", &["valgrind"]);
 pub(crate) const TSHARK: Tool = tool("tshark", &["tshark"]);
 pub(crate) const CHROMIUM: Tool =
     tool("chromium", &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]);
+pub(crate) const GCC: Tool = tool("gcc", &["gcc"]);
+pub(crate) const GXX: Tool = tool("g++", &["g++"]);
+pub(crate) const PKG_CONFIG: Tool = tool("pkg-config", &["pkg-config"]);
 pub(crate) const NFT: Tool = tool("nftables", &["nft"]);
 pub(crate) const ETHTOOL: Tool = tool("ethtool", &["ethtool"]);
 /// Tools that measure emulated paths.
@@ -41,7 +44,7 @@ pub(crate) const INTEROP: [Tool; 6] = [
 ];
 /// Tools that build packetdrill.
 pub(crate) const PACKETDRILL: [Tool; 6] = [
-    tool("gcc", &["gcc"]),
+    GCC,
     tool("make", &["make"]),
     tool("bison", &["bison"]),
     tool("flex", &["flex"]),
@@ -51,7 +54,7 @@ pub(crate) const PACKETDRILL: [Tool; 6] = [
 /// The kernel's source, what builds it, and what its guest runs.
 pub(crate) const LINUX: [Tool; 15] = [
     tool("linux-source-6.12", &[]),
-    tool("gcc", &["gcc"]),
+    GCC,
     tool("make", &["make"]),
     tool("flex", &["flex"]),
     tool("bison", &["bison"]),
@@ -71,7 +74,7 @@ pub(crate) const SHELLCHECK: Tool = tool("shellcheck", &["shellcheck"]);
 /// Makes a Debian system in a folder.
 pub(crate) const DEBOOTSTRAP: Tool = tool("debootstrap", &["debootstrap"]);
 /// ns-3 and a compiler for it.
-pub(crate) const NS3: [Tool; 2] = [tool("g++", &["g++"]), tool("libns3-dev", &[])];
+pub(crate) const NS3: [Tool; 2] = [GXX, tool("libns3-dev", &[])];
 
 impl Tool {
     /// The program's path, by the first of its names that is in `PATH`.

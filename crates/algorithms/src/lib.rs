@@ -22,7 +22,9 @@
 //! ```
 
 pub mod controllers;
+mod nearest;
 mod registry;
 pub mod schedulers;
 
+pub use nearest::{did_you_mean, nearest};
 pub use registry::Registry;

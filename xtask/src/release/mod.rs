@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The version of all crates and of the Python package.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The end of the command's archive's name: the machines that it is for. Before it is no hyphen, because pip takes
 /// `pathweave-ANYTHING.tar.gz` for the source of the Python package.
 const MACHINE: &str = "x86_64-linux-musl";

@@ -1,8 +1,8 @@
 //! Errors in scenarios: the position, the text there, and what is allowed.
 
-use super::nearest::nearest;
 use core::fmt;
 use core::ops::Range;
+use pathweave_algorithms::nearest;
 use std::sync::Arc;
 
 /// Name in place of a file's in errors of overrides.

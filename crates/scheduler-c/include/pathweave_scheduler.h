@@ -1,0 +1,527 @@
+/* The packet schedulers of Pathweave as a C library: which path carries which bytes of a stream.
+ *
+ * Made by cbindgen from crates/scheduler-c/src. docs/embedding-c.md says how to build, link and call.
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#ifndef PATHWEAVE_SCHEDULER_H
+#define PATHWEAVE_SCHEDULER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ Most paths that can be up at one time. Paths are numbered from 0.
+ */
+#define PATHWEAVE_MAX_PATHS 32
+
+/*
+ No path.
+ */
+#define PATHWEAVE_NO_PATH UINT32_MAX
+
+/*
+ A number that the program does not know.
+ */
+#define PATHWEAVE_UNKNOWN UINT64_MAX
+
+/*
+ The path carries data only while no other can (`flags` of a path).
+ */
+#define PATHWEAVE_PATH_BACKUP 1
+
+/*
+ The path shows no sign of life: an answer is overdue. It gets no data while another path is alive (`flags` of a path).
+ */
+#define PATHWEAVE_PATH_STALE 2
+
+/*
+ The program had less to send than the congestion window allows, so `delivery_rate_bytes_per_s` says only "at least"
+ (`flags` of a path).
+ */
+#define PATHWEAVE_PATH_APPLICATION_LIMITED 4
+
+/*
+ `quota_left_bytes` counts (`flags` of a path).
+ */
+#define PATHWEAVE_PATH_QUOTA 8
+
+/*
+ The application has more data than the send buffer takes (`flags` of a view).
+ */
+#define PATHWEAVE_VIEW_WRITER_WAITS 1
+
+/*
+ What a decision asks for.
+ */
+enum pathweave_action {
+  /*
+   Send a range of the stream on a path, report it with `pathweave_scheduler_assigned`, and ask again.
+   */
+  PATHWEAVE_ACTION_SEND = 1,
+  /*
+   Send nothing until the next report, or until `wait_until_ns`.
+   */
+  PATHWEAVE_ACTION_WAIT = 2,
+};
+
+/*
+ How a loss was found.
+ */
+enum pathweave_loss {
+  /*
+   By acknowledgements of later data.
+   */
+  PATHWEAVE_LOSS_ACKNOWLEDGEMENTS = 0,
+  /*
+   By a timeout.
+   */
+  PATHWEAVE_LOSS_TIMEOUT = 1,
+};
+
+/*
+ The phase of a path's congestion control.
+ */
+enum pathweave_phase {
+  /*
+   Not said: slow start while the window is below the threshold, else congestion avoidance.
+   */
+  PATHWEAVE_PHASE_UNKNOWN = 0,
+  /*
+   The window doubles each round.
+   */
+  PATHWEAVE_PHASE_SLOW_START = 1,
+  /*
+   Congestion avoidance.
+   */
+  PATHWEAVE_PHASE_AVOIDANCE = 2,
+  /*
+   Recovery from a loss that acknowledgements showed.
+   */
+  PATHWEAVE_PHASE_RECOVERY = 3,
+  /*
+   Recovery from a timeout.
+   */
+  PATHWEAVE_PHASE_TIMEOUT = 4,
+};
+
+/*
+ The result of a call. Every function but those that return a number or a text returns one.
+
+ A call that does not return `PATHWEAVE_STATUS_OK` has changed nothing, except that `PATHWEAVE_STATUS_POISONED` ends the
+ use of its handle.
+ */
+enum pathweave_status {
+  /*
+   The call did what it should.
+   */
+  PATHWEAVE_STATUS_OK = 0,
+  /*
+   A pointer that must not be null is null.
+   */
+  PATHWEAVE_STATUS_NULL_POINTER = 1,
+  /*
+   A struct's `size` is less than that of its first version, or differs between the elements of an array.
+   */
+  PATHWEAVE_STATUS_SIZE = 2,
+  /*
+   There is no scheduler of this name.
+   */
+  PATHWEAVE_STATUS_UNKNOWN_SCHEDULER = 3,
+  /*
+   The scheduler has no such parameter, or the parameter does not take the value.
+   */
+  PATHWEAVE_STATUS_PARAMETER = 4,
+  /*
+   A path's number is not below `PATHWEAVE_MAX_PATHS`.
+   */
+  PATHWEAVE_STATUS_PATH_NUMBER = 5,
+  /*
+   The path is not up.
+   */
+  PATHWEAVE_STATUS_UNKNOWN_PATH = 6,
+  /*
+   The path is up already, or is in the view twice.
+   */
+  PATHWEAVE_STATUS_PATH_TWICE = 7,
+  /*
+   A path that is up is not in the view.
+   */
+  PATHWEAVE_STATUS_PATH_MISSING = 8,
+  /*
+   A range is empty, ends behind the written data, or was never given to a path.
+   */
+  PATHWEAVE_STATUS_RANGE = 9,
+  /*
+   The time is before that of an earlier call.
+   */
+  PATHWEAVE_STATUS_TIME = 10,
+  /*
+   Another value is not allowed.
+   */
+  PATHWEAVE_STATUS_VALUE = 11,
+  /*
+   The library has found a mistake of its own. The handle can only be freed; report the text of
+   `pathweave_scheduler_error`.
+   */
+  PATHWEAVE_STATUS_POISONED = 12,
+};
+
+struct pathweave_scheduler;
+
+/*
+ A parameter of a scheduler, as two texts in UTF-8: "lambda" and "0.2", "objective" and "latency".
+ */
+struct pathweave_parameter {
+  /*
+   The parameter's name.
+   */
+  const char *name;
+  /*
+   Its value, as on the command line of `pathweave`: a number, a time such as "10ms", a word, "true" or "false".
+   */
+  const char *value;
+};
+
+/*
+ What the program knows of a path now. Fill the struct with zeros first: a field that stays 0 is unknown, and its
+ comment says what is assumed instead. Only `size`, `id`, `mss_bytes` and `congestion_window_bytes` must be set.
+ */
+struct pathweave_path {
+  /*
+   `sizeof(struct pathweave_path)`.
+   */
+  size_t size;
+  /*
+   The path's number, 0 to `PATHWEAVE_MAX_PATHS - 1`.
+   */
+  uint32_t id;
+  /*
+   `PATHWEAVE_PATH_BACKUP`, `PATHWEAVE_PATH_STALE`, `PATHWEAVE_PATH_APPLICATION_LIMITED` and `PATHWEAVE_PATH_QUOTA`,
+   added up.
+   */
+  uint32_t flags;
+  /*
+   Bytes of the stream that a full packet carries, 1 to 65536.
+   */
+  uint32_t mss_bytes;
+  /*
+   A value of `enum pathweave_phase`.
+   */
+  uint32_t phase;
+  /*
+   Bytes that may be in flight.
+   */
+  uint64_t congestion_window_bytes;
+  /*
+   Slow start threshold. 0: there was no loss yet.
+   */
+  uint64_t slow_start_threshold_bytes;
+  /*
+   Bytes sent that are thought to be in the network.
+   */
+  uint64_t in_flight_bytes;
+  /*
+   Bytes sent that are not acknowledged on the path: in flight or lost. 0: as many as are in flight.
+   */
+  uint64_t unacknowledged_bytes;
+  /*
+   Bytes given to the path that have not left the program.
+   */
+  uint64_t queued_bytes;
+  /*
+   Most bytes that the path takes, in flight and queued together. 0: no limit.
+   */
+  uint64_t queue_limit_bytes;
+  /*
+   Smoothed round-trip time (SRTT of RFC 6298, smoothed_rtt of RFC 9002). 0: not measured yet.
+   */
+  uint64_t smoothed_rtt_ns;
+  /*
+   Variation of the round-trip time (RTTVAR of RFC 6298, rttvar of RFC 9002). 0: none.
+   */
+  uint64_t rtt_variation_ns;
+  /*
+   Smallest round-trip time. 0: the smoothed one.
+   */
+  uint64_t min_rtt_ns;
+  /*
+   Largest round-trip time. 0: the smoothed one.
+   */
+  uint64_t max_rtt_ns;
+  /*
+   The latest round-trip time. 0: the smoothed one.
+   */
+  uint64_t latest_rtt_ns;
+  /*
+   Rate at which bytes were acknowledged over the last round trip. 0: not measured yet.
+   */
+  uint64_t delivery_rate_bytes_per_s;
+  /*
+   Rate at which the program sends on the path. 0: a congestion window each smoothed round trip.
+   */
+  uint64_t pacing_rate_bytes_per_s;
+  /*
+   When the first packet of the present round trip was sent. 0: unknown.
+   */
+  uint64_t round_start_ns;
+  /*
+   Part of the packets that is lost, smoothed, 0 to 1.
+   */
+  double loss_ratio;
+  /*
+   Cost of a gigabyte, in any unit. 0: free.
+   */
+  double cost_per_gigabyte;
+  /*
+   Bytes that the path may still carry, if `flags` has `PATHWEAVE_PATH_QUOTA`.
+   */
+  uint64_t quota_left_bytes;
+  /*
+   Paths with a lower number are preferred, by the schedulers that look at it.
+   */
+  uint32_t priority;
+  /*
+   Must be 0.
+   */
+  uint32_t reserved;
+};
+
+/*
+ What the program knows now: the time, the receiver's window, and all paths that are up.
+ */
+struct pathweave_view {
+  /*
+   `sizeof(struct pathweave_view)`.
+   */
+  size_t size;
+  /*
+   The time now, by the program's monotonic clock.
+   */
+  uint64_t now_ns;
+  /*
+   All paths that are up, in any order, each once.
+   */
+  const struct pathweave_path *paths;
+  /*
+   Elements of `paths`.
+   */
+  size_t path_count;
+  /*
+   End of the receiver's window: bytes of the stream from here on may not be sent. It is an offset, as in QUIC's
+   MAX_STREAM_DATA; in TCP it is the acknowledged end plus the window. 0: there is no limit.
+   */
+  uint64_t send_window_end;
+  /*
+   Size of the receiver's window. 0: from the acknowledged end to `send_window_end`.
+   */
+  uint64_t send_window_bytes;
+  /*
+   Size of the buffer that keeps data until it is acknowledged. 0: no limit.
+   */
+  uint64_t send_buffer_bytes;
+  /*
+   End of the message that the first byte without a path belongs to. 0: unknown.
+   */
+  uint64_t message_end;
+  /*
+   `PATHWEAVE_VIEW_WRITER_WAITS`, or 0.
+   */
+  uint32_t flags;
+  /*
+   Must be 0.
+   */
+  uint32_t reserved;
+};
+
+/*
+ Bytes of the stream from `start` up to `end`, without the byte at `end`. The stream's first byte is 0.
+ */
+struct pathweave_range {
+  /*
+   The first byte.
+   */
+  uint64_t start;
+  /*
+   The byte after the last one.
+   */
+  uint64_t end;
+};
+
+/*
+ A decision. Set `size` before the call; the call fills the other fields.
+ */
+struct pathweave_decision {
+  /*
+   `sizeof(struct pathweave_decision)`.
+   */
+  size_t size;
+  /*
+   What to do.
+   */
+  enum pathweave_action action;
+  /*
+   The path that carries the range. If `action` is a wait: the path that the rule waits for, or `PATHWEAVE_NO_PATH`.
+   */
+  uint32_t path;
+  /*
+   The range to send. Its bytes may have gone out before, on another path. Empty if `action` is a wait.
+   */
+  struct pathweave_range range;
+  /*
+   When to ask again at the latest. 0: after the next report.
+   */
+  uint64_t wait_until_ns;
+  /*
+   1: the range may be longer than the room in the congestion window, and its rest waits on the path. Else 0.
+   */
+  uint32_t queue;
+  /*
+   0.
+   */
+  uint32_t reserved;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/*
+ Makes the scheduler called `name` for one stream: "weave", "minrtt" and all others that
+ `pathweave_scheduler_name` lists.
+
+ `parameters` has `parameter_count` parameters that differ from their defaults; null if there are none. `*scheduler`
+ is the new handle, or null after an error. If `error` is not null, a text that says what is wrong and what is allowed
+ is written there, cut to `error_length` bytes with its zero; it is empty if all is well.
+ */
+enum pathweave_status pathweave_scheduler_new(const char *name,
+                                              const struct pathweave_parameter *parameters,
+                                              size_t parameter_count,
+                                              struct pathweave_scheduler **scheduler,
+                                              char *error,
+                                              size_t error_length);
+
+/*
+ Frees a scheduler; null is allowed.
+ */
+void pathweave_scheduler_free(struct pathweave_scheduler *scheduler);
+
+/*
+ Reports that a path can carry data from now on, for the first time or again. `view` has it already.
+ */
+enum pathweave_status pathweave_scheduler_path_up(struct pathweave_scheduler *scheduler,
+                                                  const struct pathweave_view *view,
+                                                  uint32_t path);
+
+/*
+ Reports that a path has ended. `view` has it no more. What only this path carried waits for a path again. The number
+ may be given to another path later.
+ */
+enum pathweave_status pathweave_scheduler_path_down(struct pathweave_scheduler *scheduler,
+                                                    const struct pathweave_view *view,
+                                                    uint32_t path);
+
+/*
+ Reports that the application has written `bytes` more bytes to the stream.
+ */
+enum pathweave_status pathweave_scheduler_written(struct pathweave_scheduler *scheduler,
+                                                  const struct pathweave_view *view,
+                                                  uint64_t bytes);
+
+/*
+ Asks what to send next.
+
+ Call this after each report that may allow more to be sent, and when a wait is over, until the answer is a wait. Carry
+ each decision out and report it with `pathweave_scheduler_assigned` before the next call.
+ */
+enum pathweave_status pathweave_scheduler_decide(struct pathweave_scheduler *scheduler,
+                                                 const struct pathweave_view *view,
+                                                 struct pathweave_decision *decision);
+
+/*
+ Reports that a path was given the bytes from `start` up to `end`: all that a decision asked for, or less, or what the
+ program decided without asking. `view` counts them already.
+ */
+enum pathweave_status pathweave_scheduler_assigned(struct pathweave_scheduler *scheduler,
+                                                   const struct pathweave_view *view,
+                                                   uint32_t path,
+                                                   uint64_t start,
+                                                   uint64_t end);
+
+/*
+ Reports an acknowledgement.
+
+ `ranges` are the `range_count` ranges of the stream that were newly acknowledged on `path`. `acknowledged_end` is the
+ end of what the receiver has without a gap, on whichever path; a value older than an earlier one is harmless. A
+ transport that has no such number, such as QUIC, gives `PATHWEAVE_UNKNOWN`, and the library joins the ranges. If only
+ `acknowledged_end` is new, `path` is `PATHWEAVE_NO_PATH` and `range_count` 0.
+ */
+enum pathweave_status pathweave_scheduler_acknowledged(struct pathweave_scheduler *scheduler,
+                                                       const struct pathweave_view *view,
+                                                       uint32_t path,
+                                                       const struct pathweave_range *ranges,
+                                                       size_t range_count,
+                                                       uint64_t acknowledged_end);
+
+/*
+ Reports that a loss was found on a path; `loss` is a value of `enum pathweave_loss`.
+
+ `ranges` are the `range_count` ranges that wait for a path again, this one or another. A path that repeats lost data by
+ itself, as TCP does, gives none.
+ */
+enum pathweave_status pathweave_scheduler_lost(struct pathweave_scheduler *scheduler,
+                                               const struct pathweave_view *view,
+                                               uint32_t path,
+                                               const struct pathweave_range *ranges,
+                                               size_t range_count,
+                                               uint32_t loss);
+
+/*
+ Reports a measured round-trip time of a path. `view` has it in the path's averages already.
+ */
+enum pathweave_status pathweave_scheduler_rtt_sample(struct pathweave_scheduler *scheduler,
+                                                     const struct pathweave_view *view,
+                                                     uint32_t path,
+                                                     uint64_t rtt_ns);
+
+/*
+ End of what is acknowledged without a gap. 0 if `scheduler` is null.
+ */
+uint64_t pathweave_scheduler_acknowledged_end(struct pathweave_scheduler *scheduler);
+
+/*
+ Writes the reason of the last decision into `buffer`, a sentence with the numbers that the rule compared, in UTF-8. It
+ is cut to `length` bytes with its zero. Returns the length of the whole sentence without the zero, as snprintf does.
+ */
+size_t pathweave_scheduler_reason(struct pathweave_scheduler *scheduler,
+                                  char *buffer,
+                                  size_t length);
+
+/*
+ Writes what was wrong with the last call that did not return `PATHWEAVE_STATUS_OK` into `buffer`: the field, its value
+ and what is allowed. Cut and counted like `pathweave_scheduler_reason`. Also works on a poisoned handle.
+ */
+size_t pathweave_scheduler_error(struct pathweave_scheduler *scheduler,
+                                 char *buffer,
+                                 size_t length);
+
+/*
+ The name of the scheduler with this index, from 0; null if there are fewer. The text stays valid.
+ */
+const char *pathweave_scheduler_name(size_t index);
+
+/*
+ What a status means, in general; null if there is no such status. The text stays valid.
+ */
+const char *pathweave_status_text(uint32_t status);
+
+/*
+ The version of the library, such as "0.1.0". The text stays valid.
+ */
+const char *pathweave_scheduler_version(void);
+
+#ifdef __cplusplus
+} // extern "C"
+#endif // __cplusplus
+
+#endif /* PATHWEAVE_SCHEDULER_H */

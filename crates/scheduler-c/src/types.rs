@@ -1,0 +1,187 @@
+//! The structs that cross the border. Each begins with its size, so that later versions can add fields at its end.
+//!
+//! All but `Decision` are read as bytes into a value that is zero before (`pointers.rs`), so every bit pattern must be a
+//! value: no `bool`, no enum, no reference.
+
+use core::ffi::c_char;
+
+/// Most paths that can be up at one time. Paths are numbered from 0.
+pub const MAX_PATHS: u32 = 32;
+
+/// No path.
+pub const NO_PATH: u32 = u32::MAX;
+
+/// A number that the program does not know.
+pub const UNKNOWN: u64 = u64::MAX;
+
+/// The path carries data only while no other can (`flags` of a path).
+pub const PATH_BACKUP: u32 = 1;
+/// The path shows no sign of life: an answer is overdue. It gets no data while another path is alive (`flags` of a path).
+pub const PATH_STALE: u32 = 2;
+/// The program had less to send than the congestion window allows, so `delivery_rate_bytes_per_s` says only "at least"
+/// (`flags` of a path).
+pub const PATH_APPLICATION_LIMITED: u32 = 4;
+/// `quota_left_bytes` counts (`flags` of a path).
+pub const PATH_QUOTA: u32 = 8;
+
+/// The application has more data than the send buffer takes (`flags` of a view).
+pub const VIEW_WRITER_WAITS: u32 = 1;
+
+/// A parameter of a scheduler, as two texts in UTF-8: "lambda" and "0.2", "objective" and "latency".
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// The parameter's name.
+    pub name: *const c_char,
+    /// Its value, as on the command line of `pathweave`: a number, a time such as "10ms", a word, "true" or "false".
+    pub value: *const c_char,
+}
+
+/// Bytes of the stream from `start` up to `end`, without the byte at `end`. The stream's first byte is 0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    /// The first byte.
+    pub start: u64,
+    /// The byte after the last one.
+    pub end: u64,
+}
+
+/// The phase of a path's congestion control.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not said: slow start while the window is below the threshold, else congestion avoidance.
+    Unknown = 0,
+    /// The window doubles each round.
+    SlowStart = 1,
+    /// Congestion avoidance.
+    Avoidance = 2,
+    /// Recovery from a loss that acknowledgements showed.
+    Recovery = 3,
+    /// Recovery from a timeout.
+    Timeout = 4,
+}
+
+/// How a loss was found.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// By acknowledgements of later data.
+    Acknowledgements = 0,
+    /// By a timeout.
+    Timeout = 1,
+}
+
+/// What the program knows of a path now. Fill the struct with zeros first: a field that stays 0 is unknown, and its
+/// comment says what is assumed instead. Only `size`, `id`, `mss_bytes` and `congestion_window_bytes` must be set.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Path {
+    /// `sizeof(struct pathweave_path)`.
+    pub size: usize,
+    /// The path's number, 0 to `PATHWEAVE_MAX_PATHS - 1`.
+    pub id: u32,
+    /// `PATHWEAVE_PATH_BACKUP`, `PATHWEAVE_PATH_STALE`, `PATHWEAVE_PATH_APPLICATION_LIMITED` and `PATHWEAVE_PATH_QUOTA`,
+    /// added up.
+    pub flags: u32,
+    /// Bytes of the stream that a full packet carries, 1 to 65536.
+    pub mss_bytes: u32,
+    /// A value of `enum pathweave_phase`.
+    pub phase: u32,
+    /// Bytes that may be in flight.
+    pub congestion_window_bytes: u64,
+    /// Slow start threshold. 0: there was no loss yet.
+    pub slow_start_threshold_bytes: u64,
+    /// Bytes sent that are thought to be in the network.
+    pub in_flight_bytes: u64,
+    /// Bytes sent that are not acknowledged on the path: in flight or lost. 0: as many as are in flight.
+    pub unacknowledged_bytes: u64,
+    /// Bytes given to the path that have not left the program.
+    pub queued_bytes: u64,
+    /// Most bytes that the path takes, in flight and queued together. 0: no limit.
+    pub queue_limit_bytes: u64,
+    /// Smoothed round-trip time (SRTT of RFC 6298, smoothed_rtt of RFC 9002). 0: not measured yet.
+    pub smoothed_rtt_ns: u64,
+    /// Variation of the round-trip time (RTTVAR of RFC 6298, rttvar of RFC 9002). 0: none.
+    pub rtt_variation_ns: u64,
+    /// Smallest round-trip time. 0: the smoothed one.
+    pub min_rtt_ns: u64,
+    /// Largest round-trip time. 0: the smoothed one.
+    pub max_rtt_ns: u64,
+    /// The latest round-trip time. 0: the smoothed one.
+    pub latest_rtt_ns: u64,
+    /// Rate at which bytes were acknowledged over the last round trip. 0: not measured yet.
+    pub delivery_rate_bytes_per_s: u64,
+    /// Rate at which the program sends on the path. 0: a congestion window each smoothed round trip.
+    pub pacing_rate_bytes_per_s: u64,
+    /// When the first packet of the present round trip was sent. 0: unknown.
+    pub round_start_ns: u64,
+    /// Part of the packets that is lost, smoothed, 0 to 1.
+    pub loss_ratio: f64,
+    /// Cost of a gigabyte, in any unit. 0: free.
+    pub cost_per_gigabyte: f64,
+    /// Bytes that the path may still carry, if `flags` has `PATHWEAVE_PATH_QUOTA`.
+    pub quota_left_bytes: u64,
+    /// Paths with a lower number are preferred, by the schedulers that look at it.
+    pub priority: u32,
+    /// Must be 0.
+    pub reserved: u32,
+}
+
+/// What the program knows now: the time, the receiver's window, and all paths that are up.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct View {
+    /// `sizeof(struct pathweave_view)`.
+    pub size: usize,
+    /// The time now, by the program's monotonic clock.
+    pub now_ns: u64,
+    /// All paths that are up, in any order, each once.
+    pub paths: *const Path,
+    /// Elements of `paths`.
+    pub path_count: usize,
+    /// End of the receiver's window: bytes of the stream from here on may not be sent. It is an offset, as in QUIC's
+    /// MAX_STREAM_DATA; in TCP it is the acknowledged end plus the window. 0: there is no limit.
+    pub send_window_end: u64,
+    /// Size of the receiver's window. 0: from the acknowledged end to `send_window_end`.
+    pub send_window_bytes: u64,
+    /// Size of the buffer that keeps data until it is acknowledged. 0: no limit.
+    pub send_buffer_bytes: u64,
+    /// End of the message that the first byte without a path belongs to. 0: unknown.
+    pub message_end: u64,
+    /// `PATHWEAVE_VIEW_WRITER_WAITS`, or 0.
+    pub flags: u32,
+    /// Must be 0.
+    pub reserved: u32,
+}
+
+/// What a decision asks for.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Send a range of the stream on a path, report it with `pathweave_scheduler_assigned`, and ask again.
+    Send = 1,
+    /// Send nothing until the next report, or until `wait_until_ns`.
+    Wait = 2,
+}
+
+/// A decision. Set `size` before the call; the call fills the other fields.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Decision {
+    /// `sizeof(struct pathweave_decision)`.
+    pub size: usize,
+    /// What to do.
+    pub action: Action,
+    /// The path that carries the range. If `action` is a wait: the path that the rule waits for, or `PATHWEAVE_NO_PATH`.
+    pub path: u32,
+    /// The range to send. Its bytes may have gone out before, on another path. Empty if `action` is a wait.
+    pub range: Range,
+    /// When to ask again at the latest. 0: after the next report.
+    pub wait_until_ns: u64,
+    /// 1: the range may be longer than the room in the congestion window, and its rest waits on the path. Else 0.
+    pub queue: u32,
+    /// 0.
+    pub reserved: u32,
+}

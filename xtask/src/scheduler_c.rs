@@ -1,0 +1,166 @@
+//! The packet schedulers as a C library: lays out the library, its header and its description for pkg-config below a
+//! folder, and checks them as a program in C meets them.
+
+use crate::release::VERSION;
+use crate::run::{capture, cargo, program, root, run, target};
+use crate::setup::{self, Tool};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The crate's folder.
+const CRATE: &str = "crates/scheduler-c";
+/// The library's name, and the crate's.
+const LIBRARY: &str = "pathweave_scheduler";
+const BUILT: &str = "pathweave_scheduler_c";
+/// The header, and the description for pkg-config.
+const HEADER: &str = "pathweave_scheduler.h";
+const DESCRIPTION: &str = "pathweave-scheduler.pc";
+/// The schedulers that the example compares. The first must carry more than twice as much.
+const COMPARED: [&str; 2] = ["weave", "roundrobin"];
+/// Warnings, which are errors in the example and the header.
+const STRICT: &str = "-Wall -Wextra -Werror -pedantic";
+
+/// What compiles and checks programs in C.
+pub(crate) const TOOLS: [Tool; 4] = [setup::GCC, setup::GXX, setup::PKG_CONFIG, setup::VALGRIND];
+
+/// Builds the library alone.
+///
+/// # Errors
+/// If it does not compile.
+pub(crate) fn build() -> Result<(), String> {
+    run(&mut cargo("build --release --package pathweave-scheduler-c"))
+}
+
+/// Lays out the library that was built below `prefix`: lib/, include/ and lib/pkgconfig/.
+///
+/// # Errors
+/// If a file cannot be written.
+pub(crate) fn install(prefix: &Path) -> Result<(), String> {
+    let prefix = std::path::absolute(prefix).map_err(|e| format!("{}: {e}", prefix.display()))?;
+    let (lib, include) = (prefix.join("lib"), prefix.join("include"));
+    for folder in [&lib.join("pkgconfig"), &include] {
+        fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
+    let copy = |from: PathBuf, to: PathBuf| {
+        // A program may have the old file open.
+        let _ = fs::remove_file(&to);
+        fs::copy(&from, &to).map(drop).map_err(|e| format!("{} to {}: {e}", from.display(), to.display()))
+    };
+    let built = target().join("release");
+    copy(built.join(format!("lib{BUILT}.a")), lib.join(format!("lib{LIBRARY}.a")))?;
+    let shared = format!("lib{LIBRARY}.so");
+    copy(built.join(format!("lib{BUILT}.so")), lib.join(format!("{shared}.{VERSION}")))?;
+    // The linker looks for the first of these names, and the dynamic linker for the second (build.rs).
+    let minor = VERSION.rsplit_once('.').map_or(VERSION, |(minor, _)| minor);
+    for name in [shared.clone(), format!("{shared}.{minor}")] {
+        let link = lib.join(name);
+        let _ = fs::remove_file(&link);
+        let to = format!("{shared}.{VERSION}");
+        std::os::unix::fs::symlink(to, &link).map_err(|e| format!("{}: {e}", link.display()))?;
+    }
+    copy(root().join(CRATE).join("include").join(HEADER), include.join(HEADER))?;
+    let description = root().join(CRATE).join(format!("{DESCRIPTION}.in"));
+    let text = fs::read_to_string(&description).map_err(|e| format!("{}: {e}", description.display()))?;
+    let prefix_text = prefix.to_str().ok_or("the folder's name is not UTF-8")?;
+    let text = text.replace("@prefix@", prefix_text).replace("@version@", VERSION);
+    let file = lib.join("pkgconfig").join(DESCRIPTION);
+    fs::write(&file, text.replace("@private@", &private_libraries()?)).map_err(|e| format!("{}: {e}", file.display()))
+}
+
+/// The system's libraries that a static library of Rust needs. The C compiler adds libgcc and libc by itself, the static
+/// ones for a static program.
+fn private_libraries() -> Result<String, String> {
+    let folder = target().join("scheduler-c");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let (list, nothing) = (folder.join("libraries.txt"), folder.join("nothing.rs"));
+    fs::write(&nothing, "").map_err(|e| format!("{}: {e}", nothing.display()))?;
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+    let mut command = program(&rustc, "--crate-type staticlib --print");
+    command.arg(format!("native-static-libs={}", list.display())).arg("-o").arg(folder.join("nothing.a")).arg(&nothing);
+    capture(&mut command)?;
+    let text = fs::read_to_string(&list).map_err(|e| format!("{}: {e}", list.display()))?;
+    let needed: Vec<&str> = text.split_whitespace().filter(|name| !["-lgcc_s", "-lc"].contains(name)).collect();
+    Ok(needed.join(" "))
+}
+
+/// Compiles the header as C and C++ and the example against both libraries, with what pkg-config says, and runs the example
+/// under valgrind.
+///
+/// # Errors
+/// A warning, an error of memory, or a goodput that is not as it should be.
+pub(crate) fn check() -> Result<(), String> {
+    let prefix = target().join("scheduler-c/prefix");
+    let _ = fs::remove_dir_all(&prefix);
+    install(&prefix)?;
+    header(&prefix)?;
+    let shared = example(&prefix, "shared", &[])?;
+    let of_static = example(&prefix, "static", &["--static"])?;
+    let outputs = [
+        valgrind(Command::new("valgrind").env("LD_LIBRARY_PATH", prefix.join("lib")), &shared)?,
+        valgrind(&mut Command::new("valgrind"), &of_static)?,
+    ];
+    match outputs[0] == outputs[1] {
+        true => compare(&outputs[0]),
+        false => Err(format!("the libraries differ:\n{}{}", outputs[0], outputs[1])),
+    }
+}
+
+/// Compiles a file that includes the header and nothing else.
+fn header(prefix: &Path) -> Result<(), String> {
+    let header = prefix.join("include").join(HEADER);
+    for (compiler, language) in [("gcc", "-std=c11 -x c"), ("g++", "-std=c++17 -x c++")] {
+        run(program(compiler, &format!("-fsyntax-only {STRICT} {language}")).arg(&header))?;
+    }
+    Ok(())
+}
+
+/// Compiles the example with what pkg-config says.
+fn example(prefix: &Path, name: &str, how: &[&str]) -> Result<PathBuf, String> {
+    let mut said = program("pkg-config", "--cflags --libs");
+    said.args(how).arg("pathweave-scheduler").env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    let mut said = String::from_utf8_lossy(&capture(&mut said)?).into_owned();
+    if !how.is_empty() {
+        // The static library of this name, beside the system's shared ones: valgrind watches a program's memory through
+        // the shared C library.
+        said = said.replace(&format!("-l{LIBRARY}"), &format!("-l:lib{LIBRARY}.a"));
+    }
+    let made = target().join("scheduler-c").join(format!("two_paths-{name}"));
+    let source = root().join(CRATE).join("examples/two_paths.c");
+    let flags = format!("-std=c11 -O1 -g {STRICT}");
+    run(program("gcc", &flags).arg(source).arg("-o").arg(&made).args(said.split_whitespace()))?;
+    Ok(made)
+}
+
+/// Runs the example under valgrind; returns its output.
+fn valgrind(command: &mut Command, example: &Path) -> Result<String, String> {
+    command.args(["--quiet", "--error-exitcode=1", "--leak-check=full"]).arg(example).args(COMPARED);
+    let output = capture(command)?;
+    let text = String::from_utf8_lossy(&output).into_owned();
+    print!("{text}");
+    Ok(text)
+}
+
+/// Checks what the example says: the first scheduler fills the fast path, and the second waits for the slow one.
+fn compare(output: &str) -> Result<(), String> {
+    let goodput = |name: &str| -> Option<f64> {
+        let line = output.lines().find(|line| line.split_whitespace().next() == Some(name))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    };
+    match COMPARED.map(goodput) {
+        [Some(first), Some(second)] if first > 2.0 * second && second > 0.0 => Ok(()),
+        _ => Err(format!("{} does not carry twice as much as {}:\n{output}", COMPARED[0], COMPARED[1])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_lines_are_compared() {
+        assert_eq!(compare("weave 50.0 Mbit/s\nroundrobin 8.0 Mbit/s\n"), Ok(()));
+        assert!(compare("weave 50.0 Mbit/s\nroundrobin 30.0 Mbit/s\n").is_err());
+        assert!(compare("weave 50.0 Mbit/s\n").is_err());
+    }
+}
