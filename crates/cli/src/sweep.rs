@@ -55,7 +55,7 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
     std::fs::write(&path, lines).map_err(Failure::writing(path.display()))?;
     #[cfg(feature = "parquet")]
     if options.parquet {
-        crate::parquet_file::write(&options.out.join(PARQUET), &records)?;
+        crate::parquet_file::write(&options.out.join(PARQUET), &ready.plan.sweep.plan, &records)?;
     }
     let results = Results::new(&ready.plan.sweep, &records);
     let judged = verdicts(&ready.plan.sweep, &results).map_err(Failure::Input)?;
