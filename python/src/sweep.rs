@@ -6,13 +6,15 @@ use crate::scheduler::registry;
 use crate::table::{Column, Table};
 use pathweave_algorithms::Registry;
 use pathweave_experiments::claim::{Judged, verdicts};
+use pathweave_experiments::columns::{Cells, columns};
 use pathweave_experiments::page::page;
 use pathweave_experiments::record::{Record, program};
 use pathweave_experiments::reproduction::{ClaimLine, text};
 use pathweave_experiments::results::Results;
-use pathweave_lab::results::Status;
+use pathweave_experiments::runs::Cell;
 use pathweave_runner::{Bundle, Failure, ReadyPlan, Watch, simulate, spread};
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::PathBuf;
 
@@ -75,10 +77,17 @@ impl Plan {
         &self.plan.hash
     }
 
-    /// The parameters' names.
+    /// The names of the parameters' columns, without `at_`.
     #[getter]
     fn parameters(&self) -> Vec<String> {
-        self.plan.sweep.plan.parameters.iter().map(|p| p.name.clone()).collect()
+        self.plan.sweep.plan.columns.iter().map(|column| column.name.clone()).collect()
+    }
+
+    /// The names of each scenario's paths, by the scenario's name in the plan.
+    fn path_names(&self) -> BTreeMap<String, Vec<String>> {
+        let sweep = &self.plan.sweep;
+        let names = |cell: &Cell| -> Vec<String> { cell.data.paths.iter().map(|path| path.name.clone()).collect() };
+        sweep.cells.iter().map(|cell| (sweep.plan.scenarios[cell.scenario].name.clone(), names(cell))).collect()
     }
 
     /// The number of seeds.
@@ -109,7 +118,7 @@ impl Plan {
         }
         let (records, interrupted) = watched(py, progress.as_ref(), |watcher| self.make(&numbers, jobs, watcher))?;
         let records = records.map_err(|failure| raised(py, &failure))?;
-        Ok((self.table(&records)?, interrupted))
+        Ok((table(&self.plan.sweep.plan, &records)?, interrupted))
     }
 
     /// The claims with their verdicts, as lines of JSON, and in words. `records` are lines of JSON.
@@ -135,37 +144,6 @@ impl Plan {
         Ok(spread(numbers, jobs, watcher, one)?.into_iter().flatten().collect())
     }
 
-    fn table(&self, records: &[Record]) -> PyResult<Table> {
-        let word = |f: fn(&Record) -> &str| Column::Word(records.iter().map(|r| Some(f(r).to_owned())).collect());
-        let whole = |f: fn(&Record) -> u64| Column::Whole(records.iter().map(|r| Some(f(r))).collect());
-        let mut columns = vec![
-            ("run".to_owned(), whole(|r| r.run as u64)),
-            ("scenario".to_owned(), word(|r| &r.scenario)),
-            ("variant".to_owned(), word(|r| &r.variant)),
-            ("seed".to_owned(), whole(|r| r.seed)),
-            (
-                "status".to_owned(),
-                word(|r| match r.status {
-                    Status::Completed => "completed",
-                    Status::Stalled => "stalled",
-                    Status::Failed => "failed",
-                }),
-            ),
-            ("reason".to_owned(), Column::Text(records.iter().map(|r| r.reason.clone()).collect())),
-            ("digest".to_owned(), Column::Text(records.iter().map(|r| Some(r.digest.clone())).collect())),
-        ];
-        for name in self.parameters() {
-            let values = records.iter().map(|r| r.point.get(&name).cloned()).collect();
-            columns.push((format!("at_{name}"), Column::Word(values)));
-        }
-        let names: std::collections::BTreeSet<&String> = records.iter().flat_map(|r| r.metrics.keys()).collect();
-        for name in names {
-            let values = records.iter().map(|r| r.metrics.get(name).copied()).collect();
-            columns.push((name.clone(), Column::Number(values)));
-        }
-        Table::new(columns)
-    }
-
     fn with_verdicts<R: Send>(
         &self,
         py: Python<'_>,
@@ -181,6 +159,19 @@ impl Plan {
         })?;
         done.map_err(|text| input(py, &text))
     }
+}
+
+/// The runs with the columns of every table of runs.
+fn table(plan: &pathweave_experiments::plan::Plan, records: &[Record]) -> PyResult<Table> {
+    let column = |cells: Cells| match cells {
+        Cells::Count(cells) => Column::Whole(cells),
+        Cells::Whole(cells) => Column::Signed(cells),
+        Cells::Number(cells) => Column::Number(cells),
+        Cells::Truth(cells) => Column::Truth(cells),
+        Cells::Word(cells) => Column::Word(cells),
+        Cells::Text(cells) => Column::Text(cells),
+    };
+    Table::new(columns(plan, records).into_iter().map(|(name, cells)| (name, column(cells))).collect())
 }
 
 /// The version and the hash of a program's file.

@@ -1,10 +1,10 @@
 //! Tables that any library takes over without a copy, by Arrow's interface for Python.
 
 use arrow_array::builder::{
-    BooleanBuilder, Float64Builder, ListBuilder, StringBuilder, StringDictionaryBuilder, UInt64Builder,
+    BooleanBuilder, Float64Builder, Int64Builder, ListBuilder, StringBuilder, StringDictionaryBuilder, UInt64Builder,
 };
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{Float64Type, Int32Type, UInt64Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, cast::AsArray};
 use arrow_schema::{ArrowError, DataType};
 use pathweave_lab::scenario::did_you_mean;
@@ -27,8 +27,10 @@ pub(crate) enum Column {
     Word(Vec<Option<String>>),
     /// Numbers.
     Number(Vec<Option<f64>>),
-    /// Whole numbers.
+    /// Whole numbers from zero.
     Whole(Vec<Option<u64>>),
+    /// Whole numbers.
+    Signed(Vec<Option<i64>>),
     /// Yes and no.
     Truth(Vec<Option<bool>>),
     /// Several numbers.
@@ -58,6 +60,11 @@ impl Column {
             }
             Column::Whole(items) => {
                 let mut builder = UInt64Builder::new();
+                built(items, |x| builder.append_option(x));
+                Arc::new(builder.finish())
+            }
+            Column::Signed(items) => {
+                let mut builder = Int64Builder::new();
                 built(items, |x| builder.append_option(x));
                 Arc::new(builder.finish())
             }
@@ -155,6 +162,7 @@ fn value<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'
             words.values().as_string::<i32>().value(key).into_pyobject(py)?.into_any()
         }
         DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any(),
         DataType::Boolean => array.as_boolean().value(row).into_pyobject(py)?.to_owned().into_any(),
         DataType::List(_) => {
             let list = array.as_list::<i32>().value(row);

@@ -28,6 +28,12 @@ pub(crate) enum Command {
     Perf(crate::real::args::PerfOptions),
     #[cfg(all(feature = "tun", target_os = "linux"))]
     Emulate(crate::real::args::EmulateOptions),
+    #[cfg(not(all(feature = "tun", target_os = "linux")))]
+    #[command(hide = true, disable_help_flag = true)]
+    Perf(AnyArguments),
+    #[cfg(not(all(feature = "tun", target_os = "linux")))]
+    #[command(hide = true, disable_help_flag = true)]
+    Emulate(AnyArguments),
     /// Writes a shell's completions to standard output.
     Completions {
         /// The shell.
@@ -39,6 +45,14 @@ pub(crate) enum Command {
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
+}
+
+// Not a doc comment, as below. The command is not in this build, so any arguments get the same answer.
+#[cfg(not(all(feature = "tun", target_os = "linux")))]
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AnyArguments {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    _arguments: Vec<std::ffi::OsString>,
 }
 
 /// Runs schedulers on scenarios, ranks them, and says whether several paths are worse than one.

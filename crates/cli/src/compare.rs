@@ -15,7 +15,6 @@ use pathweave_runner::{
 use pathweave_units::counted;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Default page if the command has no arguments.
 const DEFAULT_PAGE: &str = "pathweave-report.html";
@@ -27,7 +26,7 @@ const COLUMNS: usize = 80;
 const MOST_PROBLEMS: usize = 20;
 
 /// Makes the runs that `options` ask for and writes tables, lines of JSON and the page.
-pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
+pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &Engine) -> Result<u8, Failure> {
     let page = page_output(options);
     let page_path = page.as_ref().map(|page| page.named_file("--report", "pages are written beside it")).transpose()?;
     let outputs = || options.jsonl.iter().chain(&options.csv).chain(&page).chain(&options.pcap);
@@ -77,11 +76,11 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
         problems.push_str(&format!("Stopped early: {} of {runs} are finished and counted.\n", results.len()));
     }
     io::stderr().lock().write_all(problems.as_bytes()).map_err(Failure::writing("standard error"))?;
-    Ok(ExitCode::from(match () {
+    Ok(match () {
         () if results.len() < planned => terminal::INTERRUPTED,
         () if results.iter().any(is_bad) => 1,
         () => 0,
-    }))
+    })
 }
 
 /// The plans of the runs that `options` ask for. The error lists every mistake.

@@ -9,10 +9,9 @@ use pathweave_lab::scenario::Variant;
 use pathweave_report::{explain_page, timeline};
 use pathweave_runner::{Explained, Failure, explanation, open};
 use std::io::{self, BufWriter, Write};
-use std::process::ExitCode;
 
 /// Makes the run and writes its decisions.
-pub(crate) fn explain(options: &ExplainOptions, registry: &Registry) -> Result<ExitCode, Failure> {
+pub(crate) fn explain(options: &ExplainOptions, registry: &Registry) -> Result<u8, Failure> {
     let what = Explained {
         scheduler: &options.scheduler,
         seed: options.seed,
@@ -39,7 +38,7 @@ pub(crate) fn explain(options: &ExplainOptions, registry: &Registry) -> Result<E
         _ => outputs.iter().filter_map(|o| o.file()).map(|path| format!("Written: {}\n", path.display())).collect(),
     };
     output::show(&text, output::on_stdout(outputs.iter().copied()))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 /// Writes a line for the run, then one for each event.

@@ -5,10 +5,9 @@ use pathweave_lab::scenario::{Problem, ScenarioError, Suggestion};
 use pathweave_runner::Failure;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
-use std::process::ExitCode;
 
 /// Prints the message to standard error and returns the exit code.
-pub(crate) fn report(failure: &Failure) -> ExitCode {
+pub(crate) fn report(failure: &Failure) -> u8 {
     let mut err = io::stderr().lock();
     let _ = match failure {
         Failure::Scenario(error) if err.is_terminal() => err.write_all(drawn(error).as_bytes()),
@@ -16,9 +15,9 @@ pub(crate) fn report(failure: &Failure) -> ExitCode {
         _ => writeln!(err, "error: {failure}"),
     };
     match failure {
-        Failure::Scenario(_) | Failure::Input(_) => ExitCode::from(2),
-        Failure::Output(_) => ExitCode::from(1),
-        Failure::Closed => ExitCode::SUCCESS,
+        Failure::Scenario(_) | Failure::Input(_) => 2,
+        Failure::Output(_) => 1,
+        Failure::Closed => 0,
     }
 }
 

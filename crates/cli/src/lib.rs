@@ -36,7 +36,11 @@ pub use pathweave_algorithms::Registry;
 
 use args::{Arguments, Command};
 use clap::Parser;
+#[cfg(not(all(feature = "tun", target_os = "linux")))]
+use pathweave_runner::Failure;
 use pathweave_runner::{remember_places, simulate};
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Runs the command with the process's arguments and these schedulers and controllers.
@@ -44,13 +48,24 @@ use std::process::ExitCode;
 /// Exit codes: 0 on success; 1 if a run failed, a scheduler's run stalled, a check failed or an output could not be
 /// written; 2 if the input is wrong; 130 if Ctrl-C stopped the runs.
 pub fn main_with(registry: Registry) -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    ExitCode::from(main_of(std::env::args_os(), None, registry))
+}
+
+/// Runs the command inside of another program. Returns the exit code, which is that of [`main_with`].
+///
+/// The first of the `arguments` is the command's name. `program` is the file that has the command's code, if that is
+/// not the process's own file. A sweep keeps the file's hash, and continues only runs of the same program.
+pub fn main_of(arguments: impl IntoIterator<Item = OsString>, program: Option<PathBuf>, registry: Registry) -> u8 {
+    let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
             let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
+    if let Some(program) = program {
+        shard::set_program(program);
+    }
     remember_places();
     let outcome = match arguments.command {
         Command::Compare(options) => compare::compare(&options, &registry, &simulate),
@@ -64,9 +79,17 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Command::Perf(options) => real::perf::perf(&options, &registry),
         #[cfg(all(feature = "tun", target_os = "linux"))]
         Command::Emulate(options) => real::emulate::emulate(&options, &registry),
+        #[cfg(not(all(feature = "tun", target_os = "linux")))]
+        Command::Perf(_) | Command::Emulate(_) => Err(Failure::Input(NO_REAL_PACKETS.into())),
         Command::List(options) => list::list(&options, &registry),
         Command::Completions { shell } => manual::completions(shell, &registry),
         Command::Man { folder } => manual::man(&folder),
     };
     outcome.unwrap_or_else(|failure| failure::report(&failure))
 }
+
+/// The answer of `perf` and `emulate` in a build without them.
+#[cfg(not(all(feature = "tun", target_os = "linux")))]
+const NO_REAL_PACKETS: &str = "this build has no commands for real packets. perf and emulate are in the archive and the Debian \
+    package of a release, for Linux; in a clone of the repository, this installs them: \
+    cargo install --path crates/cli --features tun";

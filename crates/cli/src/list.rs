@@ -8,7 +8,6 @@ use pathweave_runner::Failure;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 /// A thing that can be listed.
 #[derive(Serialize)]
@@ -56,14 +55,14 @@ impl ParameterItem {
 }
 
 /// Writes the list to standard output.
-pub(crate) fn list(options: &ListOptions, registry: &Registry) -> Result<ExitCode, Failure> {
+pub(crate) fn list(options: &ListOptions, registry: &Registry) -> Result<u8, Failure> {
     let items = items(options.what, registry);
     let text = match options.json {
         true => serde_json::to_string_pretty(&items).expect("plain text has a JSON form") + "\n",
         false => text(&items),
     };
     io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 fn items(what: Listed, registry: &Registry) -> Vec<Item> {

@@ -8,7 +8,6 @@ use pathweave_lab::scenario::BUILTIN;
 use pathweave_runner::Failure;
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::ExitCode;
 
 /// The command with the values that its arguments may have. Shells offer these; they do not restrict what can be typed.
 fn with_names(registry: &Registry) -> Command {
@@ -37,17 +36,17 @@ fn with_names(registry: &Registry) -> Command {
 }
 
 /// Writes a shell's completions to standard output.
-pub(crate) fn completions(shell: clap_complete::Shell, registry: &Registry) -> Result<ExitCode, Failure> {
+pub(crate) fn completions(shell: clap_complete::Shell, registry: &Registry) -> Result<u8, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut with_names(registry), "pathweave", &mut script);
     io::stdout().lock().write_all(&script).map_err(Failure::writing("standard output"))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 /// Writes a manual page for the command and for each subcommand.
-pub(crate) fn man(folder: &Path) -> Result<ExitCode, Failure> {
+pub(crate) fn man(folder: &Path) -> Result<u8, Failure> {
     std::fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder))
         .map_err(Failure::writing(folder.display()))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }

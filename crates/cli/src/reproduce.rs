@@ -21,7 +21,6 @@ use pathweave_runner::{Engine, Failure};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Default folder for results.
 const OUT: &str = "pathweave-reproduction";
@@ -35,7 +34,7 @@ const MISSING: &str = "missing.md";
 const BOUND_TOLERANCE: f64 = 0.01;
 
 /// Makes the experiments that `options` name, and says for each claim whether it holds.
-pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
+pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine: &Engine) -> Result<u8, Failure> {
     let chosen = chosen(options)?;
     let out = options.out.clone().unwrap_or_else(|| OUT.into());
     // All plans are read first: a mistake in the last one is found at once.
@@ -62,7 +61,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         let quick = if options.quick { "-quick" } else { "" };
         let Some(records) = records(options, ready, experiment, &out, registry, engine)? else {
             eprintln!("Stopped early; the same command goes on with what is missing.");
-            return Ok(ExitCode::from(terminal::INTERRUPTED));
+            return Ok(terminal::INTERRUPTED);
         };
         let results = Results::new(&ready.plan.sweep, &records);
         let over = results.over_bound(&ready.plan.sweep, BOUND_TOLERANCE);
@@ -79,7 +78,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         if options.ablate {
             let Some(new) = ablate(options, experiment, &judged, (&common, &out), registry, engine)? else {
                 eprintln!("Stopped early; the same command goes on with what is missing.");
-                return Ok(ExitCode::from(terminal::INTERRUPTED));
+                return Ok(terminal::INTERRUPTED);
             };
             tried.retain(|t| t.paper != experiment.paper || t.id != experiment.id);
             tried.extend(new);
@@ -111,7 +110,7 @@ pub(crate) fn reproduce(options: &ReproduceOptions, registry: &Registry, engine:
         summary += &format!("Not reproduced, with reasons: {}\n", file.display());
     }
     output::show(&summary, lines_on_stdout)?;
-    Ok(ExitCode::from(u8::from(failures > 0)))
+    Ok(u8::from(failures > 0))
 }
 
 /// Name of the file with an experiment's values.

@@ -10,9 +10,9 @@ use pathweave_runner::{Engine, Failure, ReadyPlan, Watch};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::num::NonZero;
-use std::path::Path;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 /// A plan that is ready to run, and the identity of the program that runs it.
 pub(crate) struct Ready {
@@ -213,9 +213,18 @@ pub(crate) fn file_name(shard: usize, shards: usize) -> String {
     format!("runs-{shard}-of-{shards}.jsonl")
 }
 
+/// The file with this program's code, if it is not the process's own file.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Names the file with this program's code. Only the first call has an effect.
+pub(crate) fn set_program(file: PathBuf) {
+    let _ = PROGRAM.set(file);
+}
+
 /// The version of this program and the hash of its file.
 fn this_program() -> Result<String, Failure> {
-    let bytes = std::env::current_exe().and_then(fs::read);
+    let file = || PROGRAM.get().map_or_else(std::env::current_exe, |file| Ok(file.clone()));
+    let bytes = file().and_then(fs::read);
     let bytes = bytes.map_err(|e| Failure::Output(format!("this program's own file: {e}")))?;
     Ok(program(env!("CARGO_PKG_VERSION"), &bytes))
 }

@@ -17,7 +17,6 @@ use pathweave_units::counted;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Name of the file with a sweep's runs.
 const RUNS: &str = "runs.jsonl";
@@ -27,7 +26,7 @@ const PAGE: &str = "page.html";
 const MOST_PROBLEMS: usize = 20;
 
 /// Makes the runs of a plan, or of one shard of it, and shows the results when all are done.
-pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
+pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine) -> Result<u8, Failure> {
     let ready = Ready::read(&options.plan, options.quick, registry)?;
     let (shard, shards) = options.shard.unwrap_or((1, 1));
     let written = [RUNS, PARQUET, PAGE].map(|name| options.out.join(name));
@@ -43,19 +42,19 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
         }
         let text = "Stopped early; --resume goes on with what is missing.\n";
         io::stderr().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard error"))?;
-        return Ok(ExitCode::from(terminal::INTERRUPTED));
+        return Ok(terminal::INTERRUPTED);
     }
     let Some(records) = ready.all_records(&options.out, shards)? else {
         let text = format!("Shard {shard} of {shards} is complete; others are not there yet.\n");
         io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(0);
     };
     let lines: String = records.iter().map(|r| r.line()).collect();
     let path = options.out.join(RUNS);
     std::fs::write(&path, lines).map_err(Failure::writing(path.display()))?;
     #[cfg(feature = "parquet")]
     if options.parquet {
-        crate::parquet_file::write(&options.out.join(PARQUET), &records)?;
+        crate::parquet_file::write(&options.out.join(PARQUET), &ready.plan.sweep.plan, &records)?;
     }
     let results = Results::new(&ready.plan.sweep, &records);
     let judged = verdicts(&ready.plan.sweep, &results).map_err(Failure::Input)?;
@@ -64,7 +63,7 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
     write_page(&ready, &results, &judged, &options.out)?;
     let problems = problems(&results);
     io::stderr().lock().write_all(problems.as_bytes()).map_err(Failure::writing("standard error"))?;
-    Ok(ExitCode::from(u8::from(results.failures > 0)))
+    Ok(u8::from(results.failures > 0))
 }
 
 /// Writes the page of the existing results, and its answers to standard output.
@@ -99,7 +98,7 @@ pub(crate) fn problems(results: &Results) -> String {
 const DEFAULT: &str = "weave,minrtt,linux,redundant,blest,blest-kernel,ecf,cp,dpsaf,edpf,otias,rems";
 
 /// Makes the arena's plans with the schedulers that `options` names, and says which scheduler wins on which points.
-pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine) -> Result<ExitCode, Failure> {
+pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine) -> Result<u8, Failure> {
     let list = options.schedulers.as_deref().unwrap_or(DEFAULT);
     let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     for name in &names {
@@ -116,7 +115,7 @@ pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine
         let folder = options.out.join(&name);
         if !ready.run(&folder, (1, 1), Existing::ResumeOrReplace, options.jobs.at_once, registry, engine)? {
             eprintln!("Stopped early; the same command goes on with what is missing.");
-            return Ok(ExitCode::from(terminal::INTERRUPTED));
+            return Ok(terminal::INTERRUPTED);
         }
         let Some(records) = ready.all_records(&folder, 1)? else {
             return Err(Failure::Output(format!("{}: runs are missing", folder.display())));
@@ -134,7 +133,7 @@ pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine
     let html = arena::html_page(&scores, seeds, version());
     fs::write(&path, html).map_err(Failure::writing(path.display()))?;
     io::stdout().lock().write_all(page.as_bytes()).map_err(Failure::writing("standard output"))?;
-    Ok(ExitCode::from(u8::from(failures > 0)))
+    Ok(u8::from(failures > 0))
 }
 
 /// A plan's text with these schedulers added to the line of its references, and with the seeds that `options` asks for.

@@ -53,6 +53,7 @@ pub mod arena;
 pub mod calibration;
 mod case;
 pub mod claim;
+pub mod columns;
 pub mod page;
 pub mod plan;
 pub mod plot;

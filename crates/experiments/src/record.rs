@@ -1,6 +1,7 @@
 //! The files that a sweep writes: JSON Lines, one file for each shard. The first line identifies the sweep; each
 //! further line is a run.
 
+use crate::plan::Value;
 use crate::runs::{Cell, Sweep};
 use pathweave_lab::metric;
 use pathweave_lab::results::{RunResult, Status};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of the format of these lines.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A name for a program, made of its version and a hash of its bytes. Results of two programs are never mixed.
 pub fn program(version: &str, bytes: &[u8]) -> String {
@@ -41,8 +42,8 @@ pub struct Record {
     pub run: usize,
     /// Name of the scenario in the plan.
     pub scenario: String,
-    /// The value of each parameter.
-    pub point: BTreeMap<String, String>,
+    /// The value of each parameter, by its column's name. In files of format 1 all values are text.
+    pub point: BTreeMap<String, Value>,
     /// Name of the variant in the plan.
     pub variant: String,
     /// The seed.
@@ -63,12 +64,10 @@ impl Record {
     pub fn new(sweep: &Sweep, number: usize, result: &RunResult) -> Self {
         let (cell, seed) = sweep.run(number);
         let Cell { scenario, point, variant, data, .. } = cell;
-        let names = sweep.plan.parameters.iter().map(|p| p.name.clone());
-        let values = sweep.plan.values(*point).into_iter().map(str::to_owned);
         Record {
             run: number,
             scenario: sweep.plan.scenarios[*scenario].name.clone(),
-            point: names.zip(values).collect(),
+            point: sweep.plan.cells(*point).collect(),
             variant: sweep.variants[*variant].name.clone(),
             seed,
             status: result.status,
@@ -172,6 +171,13 @@ mod tests {
         let shard = Shard::read(torn.as_bytes()).expect("whole lines are fine").expect("there is a header");
         assert_eq!((shard.header, shard.records, shard.whole_bytes), (header(), vec![record(1)], whole.len()));
         assert!(Shard::read(&header().line().as_bytes()[..10]).expect("nothing is whole").is_none());
+    }
+
+    #[test]
+    fn a_file_of_format_1_is_still_read() {
+        let old = r#"{"run":0,"scenario":"s","point":{"buffer":"40"},"variant":"minrtt","seed":1,"status":"completed","digest":"","metrics":{}}"#;
+        let read: Record = serde_json::from_str(old).expect("a record of format 1");
+        assert_eq!(read.point, [("buffer".to_owned(), Value::Text("40".to_owned()))].into());
     }
 
     #[test]

@@ -98,11 +98,10 @@ pub fn read(sweep: &Sweep, text: &str) -> Result<Vec<Record>, String> {
                 of_run.insert((*metric).to_owned(), value);
             }
         }
-        let names = sweep.plan.parameters.iter().map(|p| p.name.clone());
         records.push(Record {
             run,
             scenario: scenario.clone(),
-            point: names.zip(values.iter().map(|v| (*v).to_owned())).collect(),
+            point: sweep.plan.cells(cell.point).collect(),
             variant: variant.clone(),
             seed,
             status,

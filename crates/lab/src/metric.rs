@@ -3,6 +3,7 @@
 //!
 //! Most are numbers of a result (`docs/results-format.md`). The others are derived from a run's series and from its scenario.
 
+use self::Better::{Less, More, Neither};
 use crate::bound::{data_per_frame, goodput_bound_mbps};
 use crate::results::{Metrics, RunResult};
 use crate::scenario::{Rate, Scenario};
@@ -22,7 +23,20 @@ pub struct Metric {
     pub unit: &'static str,
     /// The meaning, in words.
     pub about: &'static str,
+    /// Whether more or less of it is better.
+    pub better: Better,
     of: Of,
+}
+
+/// Whether a larger or a smaller value of a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// A larger value.
+    More,
+    /// A smaller value.
+    Less,
+    /// Neither: the metric describes the run.
+    Neither,
 }
 
 /// The definition of a metric.
@@ -47,110 +61,114 @@ pub struct InResult {
     pub of: fn(&Metrics) -> Option<f64>,
 }
 
-/// A metric of each path, or of each competitor: name behind the number, unit, meaning and definition.
-type Numbered = (&'static str, &'static str, &'static str, fn(&RunResult, &Scenario, usize) -> Option<f64>);
+/// A metric of each path, or of each competitor: name behind the number, direction, unit, meaning and definition.
+type Numbered = (&'static str, Better, &'static str, &'static str, fn(&RunResult, &Scenario, usize) -> Option<f64>);
 
 const fn plain(
     name: &'static str,
+    better: Better,
     unit: &'static str,
     about: &'static str,
     key: &'static str,
     of: fn(&Metrics) -> Option<f64>,
 ) -> Metric {
-    Metric { name, unit, about, of: Of::Result(InResult { key, unit, per: 1.0, of }) }
+    Metric { name, unit, about, better, of: Of::Result(InResult { key, unit, per: 1.0, of }) }
 }
 
 const fn kilobytes(
     name: &'static str,
+    better: Better,
     about: &'static str,
     key: &'static str,
     of: fn(&Metrics) -> Option<f64>,
 ) -> Metric {
-    Metric { name, unit: "KB", about, of: Of::Result(InResult { key, unit: "bytes", per: 1e3, of }) }
+    Metric { name, unit: "KB", about, better, of: Of::Result(InResult { key, unit: "bytes", per: 1e3, of }) }
 }
 
 const fn derived(
     name: &'static str,
+    better: Better,
     unit: &'static str,
     about: &'static str,
     of: fn(&RunResult, &Scenario) -> Option<f64>,
 ) -> Metric {
-    Metric { name, unit, about, of: Of::Run(of) }
+    Metric { name, unit, about, better, of: Of::Run(of) }
 }
 
 /// The metrics of the whole run.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
-    plain("goodput_mbps", "Mbit/s", "data delivered in order to the application",
+    plain("goodput_mbps", More, "Mbit/s", "data delivered in order to the application",
         "goodput_mbps", |m| Some(m.goodput_mbps)),
-    Metric { name: "aggregation_benefit", unit: "", of: Of::Sweep,
+    Metric { name: "aggregation_benefit", unit: "", better: More, of: Of::Sweep,
         about: "0: plain TCP on the best path; 1: all paths added up; -1: nothing (CP eq. 9, DPSAF eq. 14)" },
-    plain("completion_s", "s", "from the start of the connection to the delivery of its last byte",
+    plain("completion_s", Less, "s", "from the start of the connection to the delivery of its last byte",
         "completion_s", |m| m.completion_s),
-    derived("flow_completion_s", "s", "from a flow's start to the delivery of its last byte: mean of the measured connections",
+    derived("flow_completion_s", Less, "s", "from a flow's start to the delivery of its last byte: mean of the measured connections",
         |run, _| flow_completion(run, true)),
-    derived("competitors_completion_s", "s", "the same of the connections that are not measured",
+    derived("competitors_completion_s", Neither, "s", "the same of the connections that are not measured",
         |run, _| flow_completion(run, false)),
-    derived("completion_lead_s", "s", "competitors' completion, less the measured flows'",
+    derived("completion_lead_s", More, "s", "competitors' completion, less the measured flows'",
         |run, _| flow_completion(run, false).zip(flow_completion(run, true)).map(|(theirs, ours)| theirs - ours)),
-    plain("message_delay_ms", "ms", "from a message's writing, or an object's request, to the delivery of its last byte: mean",
+    plain("message_delay_ms", Less, "ms", "from a message's writing, or an object's request, to the delivery of its last byte: mean",
         "message_delay_ms.mean", |m| m.message_delay_ms.map(|d| d.mean)),
-    plain("message_delay_p50_ms", "ms", "delay of messages or of a page's objects: median",
+    plain("message_delay_p50_ms", Less, "ms", "delay of messages or of a page's objects: median",
         "message_delay_ms.p50", |m| m.message_delay_ms.map(|d| d.p50)),
-    plain("message_delay_p95_ms", "ms", "delay of messages or of a page's objects: 95th percentile",
+    plain("message_delay_p95_ms", Less, "ms", "delay of messages or of a page's objects: 95th percentile",
         "message_delay_ms.p95", |m| m.message_delay_ms.map(|d| d.p95)),
-    plain("message_delay_p99_ms", "ms", "delay of messages or of a page's objects: 99th percentile",
+    plain("message_delay_p99_ms", Less, "ms", "delay of messages or of a page's objects: 99th percentile",
         "message_delay_ms.p99", |m| m.message_delay_ms.map(|d| d.p99)),
-    derived("undelivered_part", "", "messages, or objects of pages, that were due and did not arrive, as a part of all",
+    derived("undelivered_part", Less, "", "messages, or objects of pages, that were due and did not arrive, as a part of all",
         |run, _| run.metrics.undelivered_part()),
-    plain("arrival_interval_ms", "ms", "time between two deliveries of in-order data: mean (CP §4.2)",
+    plain("arrival_interval_ms", Less, "ms", "time between two deliveries of in-order data: mean (CP §4.2)",
         "arrival_interval_ms.mean", |m| Some(m.arrival_interval_ms.mean)),
-    plain("retransmitted_segments", "segments", "sent again on the same subflow",
+    plain("retransmitted_segments", Less, "segments", "sent again on the same subflow",
         "retransmitted_segments", |m| Some(m.retransmitted_segments as f64)),
-    plain("reinjected_segments", "segments", "sent on another subflow after a timeout or on a dead path",
+    plain("reinjected_segments", Neither, "segments", "sent on another subflow after a timeout or on a dead path",
         "reinjected_segments", |m| Some(m.reinjected_segments as f64)),
-    plain("opportunistic_retransmissions", "segments", "sent by opportunistic retransmission (pr)",
+    plain("opportunistic_retransmissions", Neither, "segments", "sent by opportunistic retransmission (pr)",
         "opportunistic_retransmissions", |m| Some(m.opportunistic_retransmissions as f64)),
-    derived("duplicate_share", "",
+    derived("duplicate_share", Less, "",
         "data sent on one more path, as a part of what was delivered, where all that was written was delivered", duplicate_share),
-    derived("price_per_gb", "", "what all that was sent costs, by the paths' costs, for each gigabyte that was delivered", price),
-    plain("penalisations", "", "windows halved by penalisation (pr)", "penalisations", |m| Some(m.penalisations as f64)),
-    plain("timeouts", "", "retransmission timeouts", "timeouts", |m| Some(m.timeouts as f64)),
-    plain("head_of_line_blocked_s", "s", "time in which later data had arrived and earlier data was missing",
+    derived("price_per_gb", Less, "", "what all that was sent costs, by the paths' costs, for each gigabyte that was delivered", price),
+    plain("penalisations", Neither, "", "windows halved by penalisation (pr)", "penalisations", |m| Some(m.penalisations as f64)),
+    plain("timeouts", Less, "", "retransmission timeouts", "timeouts", |m| Some(m.timeouts as f64)),
+    plain("head_of_line_blocked_s", Less, "s", "time in which later data had arrived and earlier data was missing",
         "head_of_line_blocked_s", |m| Some(m.head_of_line_blocked_s)),
-    plain("window_limited_s", "s", "time in which there was data and room in a congestion window, and only the receive window held data back",
+    plain("window_limited_s", Neither, "s", "time in which there was data and room in a congestion window, and only the receive window held data back",
         "window_limited_s", |m| Some(m.window_limited_s)),
-    kilobytes("out_of_order_mean_kb", "data that waits out of order at the receiver: mean of the maximum in each 10 ms",
+    kilobytes("out_of_order_mean_kb", Less, "data that waits out of order at the receiver: mean of the maximum in each 10 ms",
         "out_of_order_bytes.mean", |m| Some(m.out_of_order_bytes.mean)),
-    kilobytes("out_of_order_p95_kb", "data that waits out of order: 95th percentile",
+    kilobytes("out_of_order_p95_kb", Less, "data that waits out of order: 95th percentile",
         "out_of_order_bytes.p95", |m| Some(m.out_of_order_bytes.p95 as f64)),
-    kilobytes("out_of_order_max_kb", "data that waits out of order: maximum",
+    kilobytes("out_of_order_max_kb", Less, "data that waits out of order: maximum",
         "out_of_order_bytes.max", |m| Some(m.out_of_order_bytes.max as f64)),
-    derived("out_of_order_packets", "packets",
+    derived("out_of_order_packets", Less, "packets",
         "data that waits out of order, in full segments: mean of what is there each 100 ms (DPSAF §IV)",
         |run, scenario| segment_data(scenario).map(|bytes| run.metrics.out_of_order_bytes.looked_at / bytes)),
-    derived("lambda", "", "BLEST's correction factor: mean over the measured time",
+    derived("lambda", Neither, "", "BLEST's correction factor: mean over the measured time",
         |run, scenario| mean(carried_along(run, "lambda", None, scenario)?.into_iter())),
-    derived("lambda_end", "", "BLEST's correction factor at the end",
+    derived("lambda_end", Neither, "", "BLEST's correction factor at the end",
         |run, scenario| carried_along(run, "lambda", None, scenario)?.last().copied()),
-    plain("fairness", "", "Jain's index over the goodput of all connections", "fairness", |m| m.fairness),
-    plain("in_flight_segments", "segments", "segments in flight on all subflows together: mean over the measured time (REMS §6)",
+    plain("fairness", More, "", "Jain's index over the goodput of all connections", "fairness", |m| m.fairness),
+    plain("in_flight_segments", Neither, "segments", "segments in flight on all subflows together: mean over the measured time (REMS §6)",
         "unacknowledged_segments", |m| Some(m.unacknowledged_segments)),
-    derived("rtt_difference_ms", "ms", "difference of the mean smoothed round-trip times of two subflows (CP Fig. 6)",
+    derived("rtt_difference_ms", Neither, "ms", "difference of the mean smoothed round-trip times of two subflows (CP Fig. 6)",
         |run, _| rtt_difference(run)),
-    derived("acceptable_rtt_difference_ms", "ms", "receive buffer over the rate of the path with the shortest delay (CP Fig. 6)",
+    derived("acceptable_rtt_difference_ms", Neither, "ms", "receive buffer over the rate of the path with the shortest delay (CP Fig. 6)",
         |_, scenario| acceptable_rtt_difference(scenario)),
-    derived("competitors_mbps", "Mbit/s", "mean goodput of the connections that are not measured",
+    derived("competitors_mbps", Neither, "Mbit/s", "mean goodput of the connections that are not measured",
         |run, _| mean(competitors(run))),
-    derived("bound_mbps", "Mbit/s", "what no scheduler can exceed, where that is known",
+    derived("bound_mbps", Neither, "Mbit/s", "what no scheduler can exceed, where that is known",
         |_, scenario| goodput_bound_mbps(scenario)),
-    derived("bound_share", "", "goodput, divided by the bound",
+    derived("bound_share", More, "", "goodput, divided by the bound",
         |run, scenario| goodput_bound_mbps(scenario).filter(|b| *b > 0.0).map(|b| run.metrics.goodput_mbps / b)),
 ];
 
 /// Longest time without a delivery, in runs with messages or pages. Plans cannot name it.
 pub const LONGEST_GAP: Metric = plain(
     "longest_gap_ms",
+    Less,
     "ms",
     "longest time without a delivery while the application waited for data; summed up only where there are messages or pages",
     "arrival_interval_ms.max",
@@ -160,22 +178,24 @@ pub const LONGEST_GAP: Metric = plain(
 /// The metrics of path P, whose names begin with `pathP_`.
 #[rustfmt::skip]
 const BY_PATH: &[Numbered] = &[
-    ("goodput_mbps", "Mbit/s", "the path's part of the goodput",
+    ("goodput_mbps", Neither, "Mbit/s", "the path's part of the goodput",
         |run, _, path| Some(run.metrics.per_path.get(path)?.goodput_mbps)),
-    ("share", "", "the path's part of the bytes sent", |run, _, path| {
+    ("share", Neither, "", "the path's part of the bytes sent", |run, _, path| {
         let sent = sent_bytes(run);
         (sent > 0).then_some(run.metrics.per_path.get(path)?.sent_bytes as f64 / sent as f64)
     }),
-    ("srtt_ms", "ms", "mean smoothed round-trip time of its subflow", |run, _, path| rtt(run, path)),
-    ("pauses", "", "pauses of its subflow up to the end (CP Fig. 18)",
+    ("srtt_ms", Less, "ms", "mean smoothed round-trip time of its subflow", |run, _, path| rtt(run, path)),
+    ("pauses", Neither, "", "pauses of its subflow up to the end (CP Fig. 18)",
         |run, scenario, path| carried_along(run, "pauses", Some(path), scenario)?.last().copied()),
-    ("guard_s", "s", "mean guard time of its subflow (CP eq. 8)",
+    ("guard_s", Neither, "s", "mean guard time of its subflow (CP eq. 8)",
         |run, scenario, path| mean(carried_along(run, "guard_s", Some(path), scenario)?.into_iter())),
 ];
 
 /// The metrics of competitor N, whose names begin with `competitorN_`.
 const BY_COMPETITOR: &[Numbered] =
-    &[("mbps", "Mbit/s", "goodput of the N-th connection that is not measured", |run, _, n| competitors(run).nth(n))];
+    &[("mbps", Neither, "Mbit/s", "goodput of the N-th connection that is not measured", |run, _, n| {
+        competitors(run).nth(n)
+    })];
 
 impl Metric {
     /// The metric as a number of a result; `None` if it is derived.
@@ -197,12 +217,21 @@ impl Metric {
 
 /// The unit of a metric, empty for a plain number. `None` if there is no such metric.
 pub fn unit(name: &str) -> Option<&'static str> {
+    unit_and_better(name).map(|(unit, _)| unit)
+}
+
+/// Whether more or less of a metric is better. `None` if there is no such metric.
+pub fn better(name: &str) -> Option<Better> {
+    unit_and_better(name).map(|(_, better)| better)
+}
+
+fn unit_and_better(name: &str) -> Option<(&'static str, Better)> {
     let of_one = |whose: &str, count: usize, metrics: &[Numbered]| {
         let (one, rest) = name.strip_prefix(whose)?.split_once('_')?;
         one.parse::<usize>().ok().filter(|one| *one < count)?;
-        metrics.iter().find(|(n, ..)| *n == rest).map(|(_, unit, ..)| *unit)
+        metrics.iter().find(|(n, ..)| *n == rest).map(|(_, better, unit, ..)| (*unit, *better))
     };
-    let found = METRICS.iter().find(|m| m.name == name).map(|m| m.unit);
+    let found = METRICS.iter().find(|m| m.name == name).map(|m| (m.unit, m.better));
     found.or_else(|| of_one("path", PATHS, BY_PATH)).or_else(|| of_one("competitor", COMPETITORS, BY_COMPETITOR))
 }
 
@@ -219,7 +248,7 @@ pub fn all(run: &RunResult, scenario: &Scenario) -> BTreeMap<String, f64> {
     let plain = METRICS.iter().map(|m| (m.name.to_owned(), m.of(run, scenario)));
     let of_each = |whose: &'static str, count: usize, metrics: &'static [Numbered]| {
         (0..count).flat_map(move |i| {
-            metrics.iter().map(move |(name, _, _, of)| (format!("{whose}{i}_{name}"), of(run, scenario, i)))
+            metrics.iter().map(move |(name, _, _, _, of)| (format!("{whose}{i}_{name}"), of(run, scenario, i)))
         })
     };
     let numbered = of_each("path", PATHS, BY_PATH).chain(of_each("competitor", COMPETITORS, BY_COMPETITOR));
@@ -312,19 +341,26 @@ fn rate(rate: &Rate) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BY_COMPETITOR, BY_PATH, LONGEST_GAP, METRICS, unit};
+    use super::{BY_COMPETITOR, BY_PATH, Better, LONGEST_GAP, METRICS, unit};
     use crate::results::{Delays, Metrics};
 
     #[test]
     fn each_is_documented_as_it_is_here() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/experiments.md");
         let document = std::fs::read_to_string(path).expect("it is in the repository");
-        let plain = METRICS.iter().map(|m| (m.name.to_string(), &m.unit, &m.about));
-        let by_path = BY_PATH.iter().map(|(name, unit, about, _)| (format!("pathP_{name}"), unit, about));
-        let by_competitor =
-            BY_COMPETITOR.iter().map(|(name, unit, about, _)| (format!("competitorN_{name}"), unit, about));
-        for (name, unit, about) in plain.chain(by_path).chain(by_competitor) {
-            let line = format!("| `{name}` | {unit} | {about} |");
+        let plain = METRICS.iter().map(|m| (m.name.to_string(), m.better, &m.unit, &m.about));
+        let by_path =
+            BY_PATH.iter().map(|(name, better, unit, about, _)| (format!("pathP_{name}"), *better, unit, about));
+        let by_competitor = BY_COMPETITOR
+            .iter()
+            .map(|(name, better, unit, about, _)| (format!("competitorN_{name}"), *better, unit, about));
+        for (name, better, unit, about) in plain.chain(by_path).chain(by_competitor) {
+            let better = match better {
+                Better::More => "more",
+                Better::Less => "less",
+                Better::Neither => "",
+            };
+            let line = format!("| `{name}` | {unit} | {about} | {better} |");
             assert!(document.contains(&line), "docs/experiments.md lacks: {line}");
         }
     }

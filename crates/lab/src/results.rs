@@ -108,6 +108,17 @@ pub enum Status {
     Failed,
 }
 
+impl Status {
+    /// The word for the status in results and tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Completed => "completed",
+            Status::Stalled => "stalled",
+            Status::Failed => "failed",
+        }
+    }
+}
+
 /// The metrics of one run. They are of the measured connections' receivers unless said otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {

@@ -10,9 +10,6 @@ use pathweave_lab::results::Metrics;
 pub(crate) struct Metric {
     /// The name of the lab's metric.
     name: &'static str,
-    /// Whether a smaller value is better.
-    #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the document"))]
-    better: Better,
     /// The summary over several runs.
     over: Over,
     /// Its column in a CSV file.
@@ -24,13 +21,6 @@ pub(crate) struct Metric {
     pub(crate) table: Option<(&'static str, &'static str)>,
     /// The value for people, from the result's unit.
     text: fn(f64) -> String,
-}
-
-/// Whether a smaller value of a metric is better.
-#[derive(Clone, Copy)]
-enum Better {
-    Less,
-    Neither,
 }
 
 /// The summary of a metric over several runs.
@@ -51,39 +41,39 @@ pub(crate) const LONGEST_GAP: &str = "longest_gap_ms";
 /// columns from the end.
 #[rustfmt::skip]
 pub(crate) const METRICS: &[Metric] = &[
-    Metric { name: "message_delay_p50_ms", better: Better::Less, over: Over::Mean,
+    Metric { name: "message_delay_p50_ms", over: Over::Mean,
         csv: DELAY_P50,
         page: (DELAYS, "p50"), table: Some(("p50\nms", "p50: median delay")), text: short },
-    Metric { name: "message_delay_p99_ms", better: Better::Less, over: Over::Mean,
+    Metric { name: "message_delay_p99_ms", over: Over::Mean,
         csv: DELAY_P99,
         page: (DELAYS, "p99"), table: None, text: short },
-    Metric { name: GAP.name, better: Better::Less, over: Over::Largest,
+    Metric { name: GAP.name, over: Over::Largest,
         csv: LONGEST_GAP,
         page: (DELAYS, "longest gap"), table: Some(("longest\ngap ms", "longest gap: time without a delivery")), text: short },
-    Metric { name: "out_of_order_mean_kb", better: Better::Less, over: Over::Mean,
+    Metric { name: "out_of_order_mean_kb", over: Over::Mean,
         csv: "out_of_order_mean_kb",
         page: ("Out-of-order queue, KB", "mean"), table: None, text: kilobytes },
-    Metric { name: "out_of_order_p95_kb", better: Better::Less, over: Over::Mean,
+    Metric { name: "out_of_order_p95_kb", over: Over::Mean,
         csv: "out_of_order_p95_kb",
         page: ("Out-of-order queue, KB", "p95"),
         table: Some(("waits\nKB", "waits: data that arrived too early, 95th percentile")), text: kilobytes },
-    Metric { name: "out_of_order_max_kb", better: Better::Less, over: Over::Largest,
+    Metric { name: "out_of_order_max_kb", over: Over::Largest,
         csv: "out_of_order_max_kb",
         page: ("Out-of-order queue, KB", "max"), table: None, text: kilobytes },
-    Metric { name: "retransmitted_segments", better: Better::Less, over: Over::Mean,
+    Metric { name: "retransmitted_segments", over: Over::Mean,
         csv: "resent_segments",
         page: ("Segments", "resent"), table: Some(("resent\n", "resent: segments a run")), text: count },
-    Metric { name: "reinjected_segments", better: Better::Neither, over: Over::Mean,
+    Metric { name: "reinjected_segments", over: Over::Mean,
         csv: "reinjected_segments",
         page: ("Segments", "reinjected"),
         table: Some(("rein-\njected", "reinjected: segments sent again on another path")), text: count },
-    Metric { name: "timeouts", better: Better::Less, over: Over::Mean,
+    Metric { name: "timeouts", over: Over::Mean,
         csv: "timeouts",
         page: ("", "Timeouts"), table: None, text: count },
-    Metric { name: "head_of_line_blocked_s", better: Better::Less, over: Over::Mean,
+    Metric { name: "head_of_line_blocked_s", over: Over::Mean,
         csv: "blocked_s",
         page: ("Time, s", "blocked"), table: None, text: short },
-    Metric { name: "window_limited_s", better: Better::Neither, over: Over::Mean,
+    Metric { name: "window_limited_s", over: Over::Mean,
         csv: "window_limited_s",
         page: ("Time, s", "window-limited"),
         table: Some(("window\nfull s", "window full: the receive window held data back")), text: short },
@@ -120,6 +110,7 @@ impl Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pathweave_lab::metric::Better;
     use std::fmt::Write;
 
     const BEGIN: &str = "<!-- metrics: PATHWEAVE_BLESS=1 cargo test -p pathweave-report writes them -->\n";
@@ -131,10 +122,11 @@ mod tests {
             "| key | unit | what it is | better | CSV column | stands for the runs |\n|---|---|---|---|---|---|\n",
         );
         for shown in METRICS {
-            let Metric { name, better, over, csv, .. } = shown;
+            let Metric { name, over, csv, .. } = shown;
             let lab = metric::METRICS.iter().chain([&GAP]).find(|m| m.name == *name).expect("the lab has the metric");
             let InResult { key, unit, per, .. } = shown.in_result().expect("results have the metric");
-            let better = match better {
+            let better = match lab.better {
+                Better::More => "more",
                 Better::Less => "less",
                 Better::Neither => "",
             };

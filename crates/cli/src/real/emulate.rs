@@ -15,7 +15,7 @@ use pathweave_tun::emulate::{
 use pathweave_units::{Duration, Instant, counted};
 use serde_json::json;
 use std::io;
-use std::process::{ExitCode, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 
 /// Most letters of a device's name.
 const NAME_LETTERS: usize = 15;
@@ -35,7 +35,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// If the scenario is wrong, or namespaces, devices or commands cannot be made.
-pub(crate) fn emulate(options: &EmulateOptions, registry: &Registry) -> Result<ExitCode, Failure> {
+pub(crate) fn emulate(options: &EmulateOptions, registry: &Registry) -> Result<u8, Failure> {
     let mut source = open(&options.scenario)?;
     for (key, value) in &options.settings {
         check(key)?;
@@ -73,10 +73,8 @@ pub(crate) fn emulate(options: &EmulateOptions, registry: &Registry) -> Result<E
         output.write(&emulation_page(&as_page(options, &scenario, &report)))?;
     }
     Ok(match status {
-        Some(status) => {
-            status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
-        }
-        None => ExitCode::from(INTERRUPTED),
+        Some(status) => status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1),
+        None => INTERRUPTED,
     })
 }
 

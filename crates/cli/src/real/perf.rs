@@ -13,7 +13,6 @@ use pathweave_units::Duration;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
-use std::process::ExitCode;
 
 const DEFAULT_SECONDS: f64 = 10.0;
 
@@ -21,7 +20,7 @@ const DEFAULT_SECONDS: f64 = 10.0;
 ///
 /// # Errors
 /// If a setting is wrong, or devices or the connection fail.
-pub(crate) fn perf(options: &PerfOptions, registry: &Registry) -> Result<ExitCode, Failure> {
+pub(crate) fn perf(options: &PerfOptions, registry: &Registry) -> Result<u8, Failure> {
     let engine_options = match options.kernel {
         true => None,
         false if options.paths.is_empty() && !options.auto => {
@@ -96,7 +95,7 @@ fn serve(
     options: &PerfOptions,
     engine_options: Option<&engine::EngineOptions>,
     kernel_options: &kernel::KernelOptions,
-) -> Result<ExitCode, Failure> {
+) -> Result<u8, Failure> {
     let mut on_ready = || println!("waiting on port {}", options.port);
     let on_served = |served: &Served<'_>| println!("{}", served_text(served));
     match engine_options {
@@ -112,7 +111,7 @@ fn serve(
         None => kernel::server(kernel_options, options.port, options.clients, &on_served, &mut on_ready),
     }
     .map_err(failed)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 /// The server's line about a client that it has served.
@@ -132,7 +131,7 @@ fn client(
     remote: SocketAddr,
     engine_options: Option<&engine::EngineOptions>,
     kernel_options: &kernel::KernelOptions,
-) -> Result<ExitCode, Failure> {
+) -> Result<u8, Failure> {
     let amount = match options.bytes {
         Some(bytes) => Amount::Bytes(bytes),
         None => Amount::Time(Duration::from_secs_f64(options.time.unwrap_or(DEFAULT_SECONDS))),
@@ -167,7 +166,7 @@ fn client(
             }
             if is_interrupted() {
                 eprintln!("{error}");
-                return Ok(ExitCode::from(INTERRUPTED));
+                return Ok(INTERRUPTED);
             }
             return Err(failed(error));
         }
@@ -180,14 +179,14 @@ fn client(
     }
     if outcome.server.is_none() && is_interrupted() {
         eprintln!("interrupted: the server's figures are missing");
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(INTERRUPTED);
     }
     match (error, outcome.trouble) {
         (Some(error), _) => return Err(Failure::Output(error)),
         (None, Some(trouble)) => eprintln!("warning: {trouble}"),
         (None, None) => {}
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 /// The error, if the figures are not complete or the data did not arrive unchanged.

@@ -5,11 +5,13 @@
 
 mod ablation;
 mod claims;
+mod column;
 mod points;
 mod read;
 mod reader;
 
 pub use ablation::Ablation;
+pub use column::{ParameterColumn, Value};
 use pathweave_lab::scenario::{Document, Place, ScenarioError};
 
 /// An override of a scenario, and its place in the plan.
@@ -326,6 +328,8 @@ pub struct Plan {
     pub baselines: bool,
     /// The parameters that vary.
     pub parameters: Vec<Parameter>,
+    /// The column of each parameter in tables.
+    pub columns: Vec<ParameterColumn>,
     /// The points: for each parameter an index into its values.
     pub points: Vec<Vec<usize>>,
     /// The number of seeds, which are 1 to this.
@@ -371,6 +375,11 @@ impl Plan {
         read::ablations(document)
     }
 
+    /// The values of a point in tables, each with its column's name.
+    pub(crate) fn cells(&self, point: usize) -> impl Iterator<Item = (String, Value)> + '_ {
+        self.columns.iter().map(move |column| (column.name.clone(), column.values[point].clone()))
+    }
+
     /// The values of a point, by parameter.
     pub fn values(&self, point: usize) -> Vec<&str> {
         let indices = &self.points[point];
@@ -394,6 +403,16 @@ impl Plan {
             None => value.clone(),
         };
         self.parameters[parameter].values.iter().map(shown).collect()
+    }
+
+    /// The numbers of a parameter in ascending order, each with the value as written; empty if the values are no numbers.
+    pub(crate) fn ticks(&self, parameter: usize) -> Vec<(f64, String)> {
+        let label = |point: usize| self.filled(self.values(point)[parameter], point);
+        let values = self.columns[parameter].values.iter().enumerate();
+        let mut all: Vec<(f64, String)> = values.filter_map(|(i, v)| Some((v.number()?, label(i)))).collect();
+        all.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        all.dedup_by(|(a, _), (b, _)| a == b);
+        all
     }
 
     /// The parameters whose names stand in braces in a value.

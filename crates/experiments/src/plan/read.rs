@@ -1,6 +1,7 @@
 //! Turns the tree of a plan's document into a [`Plan`].
 
 use super::claims::{claims, figures, printed};
+use super::column;
 use super::points;
 use super::reader::{Read, Result};
 use super::{Ablation, Design, Parameter, Plan, PlanFiles, PlanScenario, PlanVariant, What};
@@ -69,6 +70,7 @@ pub(super) fn plan(document: Document, quick: bool, files: &dyn PlanFiles) -> Re
         variants,
         baselines,
         parameters,
+        columns: Vec::new(),
         points,
         seeds,
         set,
@@ -80,6 +82,7 @@ pub(super) fn plan(document: Document, quick: bool, files: &dyn PlanFiles) -> Re
         changed: None,
         document: document.clone(),
     };
+    plan.columns = column::columns(&plan);
     plan.figures = figures(&read, top, &plan)?;
     plan.claims = claims(&read, top, &plan)?;
     plan.printed = printed(&read, top, &plan)?;

@@ -24,15 +24,10 @@ impl Scale {
         Scale::Linear(libm::floor(low / step + 1e-9) * step, libm::ceil(high / step - 1e-9) * step)
     }
 
-    /// A scale for the values of a parameter.
-    pub(super) fn parameter(values: &[&str], log: bool) -> Self {
-        let numbers: Option<Vec<f64>> = values.iter().map(|v| v.parse().ok()).collect();
-        let Some(numbers) = numbers.filter(|n| n.len() > 1) else {
-            return Scale::Names(values.iter().map(|v| (*v).to_owned()).collect());
-        };
-        let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        if log && low > 0.0 { Scale::Log(low, high) } else { Scale::Linear(low, high) }
+    /// A scale for the numbers of a parameter; `None` if there are fewer than two.
+    pub(super) fn numbers(ticks: &[(f64, String)], log: bool) -> Option<Self> {
+        let [(low, _), .., (high, _)] = ticks else { return None };
+        Some(if log && *low > 0.0 { Scale::Log(*low, *high) } else { Scale::Linear(*low, *high) })
     }
 
     /// Position of a value, between 0 and 1.
@@ -44,8 +39,8 @@ impl Scale {
         }
     }
 
-    /// Positions and labels of the ticks.
-    fn ticks(&self, parameter: Option<&[&str]>) -> Vec<(f64, String)> {
+    /// Positions and labels of the ticks. `parameter` has the numbers of a parameter in ascending order, with their labels.
+    fn ticks(&self, parameter: Option<&[(f64, String)]>) -> Vec<(f64, String)> {
         match (self, parameter) {
             (Scale::Names(names), _) => {
                 names.iter().enumerate().map(|(i, name)| (self.place(i as f64), name.clone())).collect()
@@ -53,11 +48,11 @@ impl Scale {
             // A parameter's own values, as many of them as have room.
             (_, Some(values)) => {
                 let mut ticks: Vec<(f64, String)> = Vec::new();
-                for value in values {
-                    let place = value.parse().map_or(0.0, |x| self.place(x));
-                    let room = 0.025 + 0.012 * value.len() as f64;
+                for (value, label) in values {
+                    let place = self.place(*value);
+                    let room = 0.025 + 0.012 * label.len() as f64;
                     if ticks.last().is_none_or(|(last, word)| place - last > room + 0.012 * word.len() as f64) {
-                        ticks.push((place, (*value).to_owned()));
+                        ticks.push((place, label.clone()));
                     }
                 }
                 ticks
@@ -114,8 +109,8 @@ impl Frame {
         }
     }
 
-    /// Draws grid, ticks and titles. `values` are those of the parameter on the horizontal axis.
-    pub(super) fn draw(&self, x_title: &str, y_title: &str, values: Option<&[&str]>) -> String {
+    /// Draws grid, ticks and titles. `values` are the numbers of the parameter on the horizontal axis, ascending.
+    pub(super) fn draw(&self, x_title: &str, y_title: &str, values: Option<&[(f64, String)]>) -> String {
         let (right, bottom) = (WIDTH - Self::RIGHT, HEIGHT - Self::BOTTOM);
         let mut out = String::new();
         for (place, word) in self.y.ticks(None) {
@@ -175,9 +170,10 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_of_words_has_names() {
-        assert!(matches!(Scale::parameter(&["auto", "fixed"], false), Scale::Names(_)));
-        let log = Scale::parameter(&["10", "100", "1000"], true);
+    fn numbers_have_their_places_and_one_number_has_no_scale() {
+        let ticks = |numbers: &[f64]| numbers.iter().map(|x| (*x, x.to_string())).collect::<Vec<_>>();
+        assert!(Scale::numbers(&ticks(&[10.0]), false).is_none());
+        let log = Scale::numbers(&ticks(&[10.0, 100.0, 1000.0]), true).expect("three numbers");
         assert!((log.place(100.0) - 0.5).abs() < 1e-12);
     }
 }

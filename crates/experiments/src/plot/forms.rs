@@ -54,9 +54,9 @@ impl Of<'_> {
     }
 
     /// The largest bound of all variants drawn. It is the bound of several paths if one of the variants uses several.
-    fn bound(&self, values: &[&str], scale: &Scale) -> Vec<Dot> {
+    fn bound(&self, scale: &Scale) -> Vec<Dot> {
         let mut largest: Vec<Dot> = Vec::new();
-        for dot in self.variants.iter().flat_map(|v| self.dots(*v, "bound_mbps", values, scale)) {
+        for dot in self.variants.iter().flat_map(|v| self.dots(*v, "bound_mbps", scale)) {
             match largest.iter_mut().find(|d| d.at == dot.at) {
                 Some(d) if d.mean < dot.mean => *d = dot,
                 Some(_) => {}
@@ -68,9 +68,8 @@ impl Of<'_> {
     }
 
     /// The sum of the figure's `sum` variants at each place where all of them have a value.
-    fn sum(&self, values: &[&str], scale: &Scale) -> Vec<Dot> {
-        let parts: Vec<Vec<Dot>> =
-            self.figure.sum.iter().map(|v| self.dots(*v, &self.figure.metric, values, scale)).collect();
+    fn sum(&self, scale: &Scale) -> Vec<Dot> {
+        let parts: Vec<Vec<Dot>> = self.figure.sum.iter().map(|v| self.dots(*v, &self.figure.metric, scale)).collect();
         let Some((first, others)) = parts.split_first() else { return Vec::new() };
         let total = |dot: &Dot| {
             let there = |dots: &Vec<Dot>| dots.iter().find(|d| d.at == dot.at).map(|d| d.mean);
@@ -82,34 +81,33 @@ impl Of<'_> {
     }
 
     /// The numbers that the source prints for a variant.
-    fn printed(&self, variant: usize, values: &[&str], scale: &Scale) -> Vec<Dot> {
+    fn printed(&self, variant: usize, scale: &Scale) -> Vec<Dot> {
         let plan = &self.sweep.plan;
         let of = |point: usize| {
             let own = plan.printed.iter().filter(move |p| p.variant == variant && p.is_of(plan, point));
             own.filter(|p| p.metric == self.figure.metric).map(|p| p.value)
         };
         let dot = |(point, mean): (usize, f64)| {
-            let (at, x) = self.place(point, values, scale);
+            let (at, x) = self.place(point, scale);
             Dot { x, mean, low: mean, high: mean, at }
         };
         self.points.iter().flat_map(|p| of(*p).map(|value| (*p, value))).map(dot).collect()
     }
 
     /// A point's value on the horizontal axis, and where that is.
-    fn place(&self, point: usize, values: &[&str], scale: &Scale) -> (String, f64) {
-        let at = self.figure.x.map_or("", |x| self.sweep.plan.values(point)[x]);
-        let x = match scale {
-            Scale::Names(_) => values.iter().position(|v| *v == at).unwrap_or(0) as f64,
-            _ => at.parse().unwrap_or(0.0),
-        };
-        (at.to_owned(), x)
+    fn place(&self, point: usize, scale: &Scale) -> (String, f64) {
+        let Some(x) = self.figure.x else { return (String::new(), 0.0) };
+        let plan = &self.sweep.plan;
+        let number = || plan.columns[x].values[point].number().unwrap_or(0.0);
+        let place = if matches!(scale, Scale::Names(_)) { plan.points[point][x] as f64 } else { number() };
+        (plan.values(point)[x].to_owned(), place)
     }
 
-    fn dots(&self, variant: usize, metric: &str, values: &[&str], scale: &Scale) -> Vec<Dot> {
+    fn dots(&self, variant: usize, metric: &str, scale: &Scale) -> Vec<Dot> {
         let mut dots = Vec::new();
         for point in self.points {
             let Some(e) = self.results.estimate(self.scenario, *point, variant, metric) else { continue };
-            let (at, x) = self.place(*point, values, scale);
+            let (at, x) = self.place(*point, scale);
             let (low, high) = e.interval.unwrap_or((e.mean, e.mean));
             dots.push(Dot { x, mean: e.mean, low, high, at });
         }
@@ -120,20 +118,15 @@ impl Of<'_> {
 
 fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
     let (plan, figure) = (&of.sweep.plan, of.figure);
-    let values: Vec<&str> = match figure.x {
-        Some(x) => plan.parameters[x].values.iter().map(String::as_str).collect(),
-        None => vec![""],
-    };
+    let ticks = figure.x.map_or_else(Vec::new, |x| plan.ticks(x));
     let bars = figure.form == Form::Bars;
-    let x = match bars {
-        true => Scale::Names(figure.x.map_or_else(|| vec![String::new()], |x| plan.axis(x))),
-        false => Scale::parameter(&values, figure.log_x),
-    };
-    let series: Vec<Vec<Dot>> = of.variants.iter().map(|v| of.dots(*v, &figure.metric, &values, &x)).collect();
-    let bound = if figure.bound { of.bound(&values, &x) } else { Vec::new() };
-    let sum = of.sum(&values, &x);
+    let names = || Scale::Names(figure.x.map_or_else(|| vec![String::new()], |x| plan.axis(x)));
+    let x = Scale::numbers(&ticks, figure.log_x).filter(|_| !bars).unwrap_or_else(names);
+    let series: Vec<Vec<Dot>> = of.variants.iter().map(|v| of.dots(*v, &figure.metric, &x)).collect();
+    let bound = if figure.bound { of.bound(&x) } else { Vec::new() };
+    let sum = of.sum(&x);
     let printed: Vec<Vec<Dot>> = match bars {
-        true => of.variants.iter().map(|v| of.printed(*v, &values, &x)).collect(),
+        true => of.variants.iter().map(|v| of.printed(*v, &x)).collect(),
         false => Vec::new(),
     };
     let all: Vec<f64> = series.iter().chain([&bound, &sum]).chain(&printed).flatten().map(|d| d.mean).collect();
@@ -142,7 +135,7 @@ fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
     }
     let frame = Frame { x, y: Scale::of(&all) };
     let title = figure.x.map_or("", |x| plan.parameters[x].label.as_str());
-    let mut out = frame.draw(title, &axis_title(&figure.metric), Some(&values));
+    let mut out = frame.draw(title, &axis_title(&figure.metric), Some(ticks.as_slice()));
     match bars {
         // A line across each group.
         true => {

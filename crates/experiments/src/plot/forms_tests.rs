@@ -76,3 +76,23 @@ fn what_the_source_prints_is_drawn_beside_ours() {
     assert_eq!(svg.matches(", in the source: ").count(), 1, "only where it is printed");
     assert!(svg.contains(">in the source</text>"), "the legend names it");
 }
+
+#[test]
+fn sizes_with_a_unit_are_in_their_order_on_the_axis() {
+    let plan = PLAN
+        .replace("[40, 100]", "[\"200KB\", \"50KB\", \"100KB\"]")
+        .replace("\"{}KB\"", "\"{}\"")
+        .replace("buffer = 100", "buffer = \"100KB\"")
+        .replace("form = \"bars\"\n", "");
+    let sweep = testing::sweep(&plan);
+    let record = |run: usize| testing::record(&sweep, run, Status::Completed, 5.0);
+    let records: Vec<Record> = (0..sweep.len()).map(record).collect();
+    let drawn = plot::draw(&sweep, &Results::new(&sweep, &records), &sweep.plan.figures[0]);
+    let place = |label: &str| -> f64 {
+        let (before, _) = drawn.panels[0].body.split_once(&format!(">{label}</text>")).expect("the axis has the label");
+        let (_, from) = before.rsplit_once("<text x=\"").expect("the label has a place");
+        from.split('"').next().and_then(|x| x.parse().ok()).expect("a number")
+    };
+    let (left, middle, right) = (place("50KB"), place("100KB"), place("200KB"));
+    assert!(((middle - left) * 3.0 - (right - left)).abs() < 0.5, "{left}, {middle}, {right}");
+}
