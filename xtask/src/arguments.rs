@@ -111,6 +111,15 @@ pub(crate) enum Chore {
         /// The points to run; all if none is given
         points: Vec<String>,
     },
+    /// Measure examples/stripe with several schedulers over emulated links (root, 20 minutes): the table of docs/embedding.md
+    Stripe {
+        /// Two legs for some seconds; nothing is written
+        #[arg(long)]
+        quick: bool,
+        /// A tenth of the rates of the two fast links, for a machine that cannot emulate them
+        #[arg(long, conflicts_with = "quick")]
+        tenth: bool,
+    },
     /// Measure the engine with real packets beside the kernel's Multipath TCP (root, 2 minutes on a quiet machine): docs/performance.md
     Throughput {
         /// Build with the profile `fast`

@@ -30,6 +30,7 @@ mod setup;
 mod site;
 mod specs;
 mod steps;
+mod stripe;
 mod supply;
 mod three_ways;
 mod throughput;
@@ -139,6 +140,9 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         }
         Chore::ThreeWays { quick: false, points } => {
             steps.step("three ways", |_| three_ways::write(&borrowed(&points)));
+        }
+        Chore::Stripe { quick, tenth } => {
+            steps.step("stripe", |_| if quick { stripe::check() } else { stripe::measure(tenth) });
         }
         Chore::Throughput { fast } => {
             steps.step("throughput", |_| throughput::measure(if fast { "fast" } else { "release" }));

@@ -30,7 +30,7 @@ const JOINED: &[(&str, &[&str])] = &[
 pub(crate) fn check() -> Result<(), String> {
     let mut wrong = Vec::new();
     let mut crates = 0;
-    for folder in ["crates", "tools"] {
+    for folder in ["crates", "examples", "tools"] {
         for package in entries(&root().join(folder))? {
             let source = package.join("src");
             if source.is_dir() {

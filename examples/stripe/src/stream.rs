@@ -1,0 +1,122 @@
+//! The stream at the sender: its unacknowledged bytes, the legs that carry them, and the scheduler's view of both.
+
+use crate::frame::Acknowledgement;
+use core::ops::Range;
+use pathweave_scheduler::{BlockedBy, DataSeq, Event, Instant, SendMap, SubflowId, SubflowSet, SubflowView, View};
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) map: SendMap,
+    /// The bytes from the first unacknowledged one on.
+    bytes: VecDeque<u8>,
+    /// Most bytes that it holds.
+    room: u64,
+    /// Whether all bytes were read, and whether the receiver has acknowledged even the end.
+    pub(crate) has_end: bool,
+    pub(crate) is_complete: bool,
+    /// The end of the receiver's window, and its size.
+    window_end: DataSeq,
+    window: u64,
+    /// The legs that are up, as the scheduler sees them, in the order of their names.
+    pub(crate) legs: Vec<SubflowView>,
+    /// The state that the last [`Event::WindowBlocked`] told.
+    blocked: Option<(DataSeq, SubflowSet)>,
+}
+
+impl Stream {
+    /// An empty stream that holds at most `room` bytes.
+    pub(crate) fn new(room: u64) -> Self {
+        Stream {
+            map: SendMap::new(),
+            bytes: VecDeque::new(),
+            room,
+            has_end: false,
+            is_complete: false,
+            window_end: DataSeq(0),
+            window: 0,
+            legs: Vec::new(),
+            blocked: None,
+        }
+    }
+
+    /// Whether there is nothing more to send: rates that are measured now say only "at least".
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.map.unassigned_bytes() == 0
+    }
+
+    /// Bytes that may be written now.
+    pub(crate) fn free(&self) -> u64 {
+        self.room.saturating_sub(self.bytes.len() as u64)
+    }
+
+    /// Appends bytes and returns their range.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Range<DataSeq> {
+        let start = self.map.written_end();
+        self.map.append(bytes.len() as u64);
+        self.bytes.extend(bytes);
+        start..self.map.written_end()
+    }
+
+    /// The bytes of a range that is written and not acknowledged.
+    pub(crate) fn bytes(&self, range: &Range<DataSeq>) -> impl Iterator<Item = u8> + '_ {
+        let at = |place: DataSeq| place.since(self.map.first_unacked()) as usize;
+        self.bytes.range(at(range.start)..at(range.end)).copied()
+    }
+
+    /// Notes an acknowledgement. One that was overtaken on another leg says nothing new.
+    pub(crate) fn acknowledge(&mut self, news: Acknowledgement) {
+        let (place, end) = (DataSeq(news.place), self.map.written_end());
+        self.is_complete |= self.has_end && place > end;
+        let newly = self.map.acknowledge(place);
+        self.bytes.drain(..newly as usize);
+        self.window_end = self.window_end.max(place.min(end) + news.window);
+        self.window = news.window;
+    }
+
+    /// Takes the data back that `leg` carries, so that the scheduler assigns it again.
+    pub(crate) fn take_back(&mut self, leg: SubflowId, pieces: impl Iterator<Item = Range<DataSeq>>) {
+        pieces.for_each(|piece| self.map.withdraw(piece, leg));
+    }
+
+    /// The part of `range` that may be sent.
+    pub(crate) fn clip(&self, range: Range<DataSeq>) -> Range<DataSeq> {
+        range.start.max(self.map.first_unacked())..range.end.min(self.map.written_end()).min(self.window_end)
+    }
+
+    /// The stream and its legs as the scheduler sees them.
+    pub(crate) fn view(&self, now: Instant) -> View<'_> {
+        View {
+            now,
+            subflows: &self.legs,
+            queue: &self.map,
+            send_window_end: self.window_end,
+            send_window: self.window,
+            send_buffer_free: self.free(),
+            send_buffer: self.room,
+            // The input is a stream of bytes: it has no messages.
+            message_end: None,
+            fragment_ends: None,
+        }
+    }
+
+    /// The event that the receiver's window or the buffer is full although a leg has room, or that there is room again,
+    /// if that has changed.
+    pub(crate) fn blocked(&mut self, now: Instant) -> Option<Event<'static>> {
+        let view = self.view(now);
+        let by = match (self.map.unassigned_bytes() > 0, self.has_end) {
+            (true, _) if view.sendable().is_none() => Some(BlockedBy::SendWindow),
+            (false, false) if self.free() == 0 => Some(BlockedBy::SendBuffer),
+            _ => None,
+        };
+        let by = by.filter(|_| view.subflows.iter().any(SubflowView::has_space));
+        let head = view.first_unacked();
+        let holders = self.map.span_at(head).map_or(SubflowSet::EMPTY, |(_, owners)| owners);
+        let before = std::mem::replace(&mut self.blocked, by.map(|_| (head, holders)));
+        match by {
+            Some(by) if self.blocked != before => Some(Event::WindowBlocked { by, holders }),
+            None if before.is_some() => Some(Event::WindowUnblocked),
+            _ => None,
+        }
+    }
+}
