@@ -54,8 +54,8 @@ def run(kernel, name, scenario, seed):
 
 
 def contents(paths):
-    """The packets of each path without their times; nothing if a capture has none, because that shows nothing."""
-    return [[packet[1:] for packet in path] for path in paths] if all(paths) else None
+    """The packets of each path without their times; nothing if there are none, because that shows nothing."""
+    return [[packet[1:] for packet in path] for path in paths] if any(paths) else None
 
 
 def main():
