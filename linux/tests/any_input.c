@@ -63,7 +63,14 @@ u32 mptcp_sched_set_range(struct mptcp_sock *msk, struct mptcp_sched_data *data,
 	return data->len;
 }
 
-void mptcp_sched_wake(struct mptcp_sock *msk) { (void)msk; }
+static bool woken;
+
+void mptcp_sched_wake(struct mptcp_sock *msk)
+{
+	(void)msk;
+	woken = true;
+}
+
 void mptcp_sched_wake_in(struct mptcp_sock *msk, u64 us) { (void)msk; (void)us; }
 
 static void fail(const struct mptcp_sched_ops *ops, u64 round, const char *what)
@@ -126,6 +133,7 @@ static void change(struct mptcp_sock *msk, bool any_value)
 	msk->head.data_len = 32768;
 	msk->head.already_sent = 0;
 	msk->write_seq = msk->snd_nxt + backlog;
+	msk->bytes_sent = any_value ? any(U64_MAX) : 33 * below(10000);
 	msk->csum_enabled = !below(20);
 	msk->use_64bit_ack = below(2);
 	msk->sk.wspace = (int)any(INT_MAX) - (int)below(1000);
@@ -144,6 +152,7 @@ static void decide(struct mptcp_sock *msk, u64 round)
 	mptcp_for_each_subflow(msk, s)
 		s->scheduled = false;
 	msk->snd_burst = 0;
+	woken = false;
 	err = ops->get_subflow(msk, &data);
 	mptcp_for_each_subflow(msk, s) {
 		picked += s->scheduled;
@@ -152,6 +161,9 @@ static void decide(struct mptcp_sock *msk, u64 round)
 	}
 	if (err > 0 || (err == 0) != (picked == 1))
 		fail(ops, round, "picks not one subflow, or picks one and refuses");
+	/* the worker would ask for new data, be woken by the answer, and so on without an end */
+	if (woken && msk->csum_enabled)
+		fail(ops, round, "asks for repeats of data with checksums");
 	if (err)
 		return;
 	room = after64(msk->wnd_end, next) ? msk->wnd_end - next : 0;

@@ -104,7 +104,7 @@ struct mptcp_sched_data {
 
 struct mptcp_sock {
 	struct sock sk;
-	u64 write_seq, snd_nxt, snd_una, wnd_end;
+	u64 write_seq, snd_nxt, snd_una, wnd_end, bytes_sent;
 	int snd_burst;
 	bool snd_data_fin_enable, use_64bit_ack, csum_enabled, has_head;
 	struct mptcp_data_frag head;

@@ -141,6 +141,7 @@ static void push(void)
 			break;		/* a probe of a closed window */
 		give(p, msk.snd_nxt, msk.snd_burst);
 		msk.snd_nxt += msk.snd_burst;
+		msk.bytes_sent += msk.snd_burst;
 	}
 	msk.has_head = msk.snd_nxt != msk.write_seq;
 	msk.head.data_seq = msk.snd_nxt;
