@@ -12,7 +12,7 @@
 #define MSS 1400u
 #define BUFFER 1000000u
 #define ROUND_TRIP_NS 44000000u
-#define END_NS 10000000000u
+#define END_NS 5000000000u
 #define MOST_OUT 1024u
 
 /* A packet on its way, and when its acknowledgement is back. */
@@ -83,7 +83,7 @@ static void acknowledge(uint32_t id) {
     view.send_window_end = pathweave_scheduler_acknowledged_end(scheduler) + BUFFER;
 }
 
-/* Sends for ten seconds; returns the goodput in Mbit/s. */
+/* Sends for five seconds; returns the goodput in Mbit/s. */
 static double run(const char *name, char *reason, size_t length) {
     struct pathweave_decision decision = {.size = sizeof decision};
     char error[2000];

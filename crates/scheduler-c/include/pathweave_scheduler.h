@@ -52,60 +52,6 @@
 #define PATHWEAVE_VIEW_WRITER_WAITS 1
 
 /*
- What a decision asks for.
- */
-enum pathweave_action {
-  /*
-   Send a range of the stream on a path, report it with `pathweave_scheduler_assigned`, and ask again.
-   */
-  PATHWEAVE_ACTION_SEND = 1,
-  /*
-   Send nothing until the next report, or until `wait_until_ns`.
-   */
-  PATHWEAVE_ACTION_WAIT = 2,
-};
-
-/*
- How a loss was found.
- */
-enum pathweave_loss {
-  /*
-   By acknowledgements of later data.
-   */
-  PATHWEAVE_LOSS_ACKNOWLEDGEMENTS = 0,
-  /*
-   By a timeout.
-   */
-  PATHWEAVE_LOSS_TIMEOUT = 1,
-};
-
-/*
- The phase of a path's congestion control.
- */
-enum pathweave_phase {
-  /*
-   Not said: slow start while the window is below the threshold, else congestion avoidance.
-   */
-  PATHWEAVE_PHASE_UNKNOWN = 0,
-  /*
-   The window doubles each round.
-   */
-  PATHWEAVE_PHASE_SLOW_START = 1,
-  /*
-   Congestion avoidance.
-   */
-  PATHWEAVE_PHASE_AVOIDANCE = 2,
-  /*
-   Recovery from a loss that acknowledgements showed.
-   */
-  PATHWEAVE_PHASE_RECOVERY = 3,
-  /*
-   Recovery from a timeout.
-   */
-  PATHWEAVE_PHASE_TIMEOUT = 4,
-};
-
-/*
  The result of a call. Every function but those that return a number or a text returns one.
 
  A call that does not return `PATHWEAVE_STATUS_OK` has changed nothing, except that `PATHWEAVE_STATUS_POISONED` ends the
@@ -167,6 +113,63 @@ enum pathweave_status {
   PATHWEAVE_STATUS_POISONED = 12,
 };
 
+/*
+ What a decision asks for.
+ */
+enum pathweave_action {
+  /*
+   Send a range of the stream on a path, report it with `pathweave_scheduler_assigned`, and ask again.
+   */
+  PATHWEAVE_ACTION_SEND = 1,
+  /*
+   Send nothing until the next report, or until `wait_until_ns`.
+   */
+  PATHWEAVE_ACTION_WAIT = 2,
+};
+
+/*
+ How a loss was found.
+ */
+enum pathweave_loss {
+  /*
+   By acknowledgements of later data.
+   */
+  PATHWEAVE_LOSS_ACKNOWLEDGEMENTS = 0,
+  /*
+   By a timeout.
+   */
+  PATHWEAVE_LOSS_TIMEOUT = 1,
+};
+
+/*
+ The phase of a path's congestion control.
+ */
+enum pathweave_phase {
+  /*
+   Not said: slow start while the window is below the threshold, else congestion avoidance.
+   */
+  PATHWEAVE_PHASE_UNKNOWN = 0,
+  /*
+   The window doubles each round.
+   */
+  PATHWEAVE_PHASE_SLOW_START = 1,
+  /*
+   Congestion avoidance.
+   */
+  PATHWEAVE_PHASE_AVOIDANCE = 2,
+  /*
+   Recovery from a loss that acknowledgements showed.
+   */
+  PATHWEAVE_PHASE_RECOVERY = 3,
+  /*
+   Recovery from a timeout.
+   */
+  PATHWEAVE_PHASE_TIMEOUT = 4,
+};
+
+/*
+ The scheduler of one stream, with the stream's map. Made by `pathweave_scheduler_new`. One thread at a time may use it.
+ */
 struct pathweave_scheduler;
 
 /*
@@ -521,7 +524,7 @@ const char *pathweave_status_text(uint32_t status);
 const char *pathweave_scheduler_version(void);
 
 #ifdef __cplusplus
-} // extern "C"
-#endif // __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
 
-#endif /* PATHWEAVE_SCHEDULER_H */
+#endif  /* PATHWEAVE_SCHEDULER_H */

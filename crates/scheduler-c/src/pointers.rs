@@ -6,7 +6,6 @@
 
 #![expect(unsafe_code, reason = "a C interface")]
 
-use crate::handle::Handle;
 use crate::status::{Fault, Status};
 use crate::types::{Decision, MAX_PATHS, Parameter, Path, Range, View};
 use core::ffi::{CStr, c_char};
@@ -112,13 +111,13 @@ pub(crate) unsafe fn view<'a>(view: *const View) -> Result<Given<'a>, Fault> {
 ///
 /// # Safety
 /// `handle` is null, or a handle that nothing else uses during the call.
-pub(crate) unsafe fn handle<'a>(handle: *mut Handle) -> Option<&'a mut Handle> {
+pub(crate) unsafe fn handle<'a, T>(handle: *mut T) -> Option<&'a mut T> {
     // SAFETY: the caller promises that the handle exists and is not used by another call.
     unsafe { handle.as_mut() }
 }
 
 /// A pointer to a new handle, which C owns.
-pub(crate) fn owned_by_c(handle: Handle) -> *mut Handle {
+pub(crate) fn owned_by_c<T>(handle: T) -> *mut T {
     Box::into_raw(Box::new(handle))
 }
 
@@ -126,7 +125,7 @@ pub(crate) fn owned_by_c(handle: Handle) -> *mut Handle {
 ///
 /// # Safety
 /// `handle` is null, or a handle that is never used again.
-pub(crate) unsafe fn taken_back(handle: *mut Handle) -> Option<Box<Handle>> {
+pub(crate) unsafe fn taken_back<T>(handle: *mut T) -> Option<Box<T>> {
     // SAFETY: handles come from `owned_by_c`, and the caller promises that this one was not freed.
     (!handle.is_null()).then(|| unsafe { Box::from_raw(handle) })
 }
@@ -207,7 +206,7 @@ pub(crate) unsafe fn write_text(text: &str, buffer: *mut c_char, length: usize) 
 ///
 /// # Safety
 /// `place` may be written; it is not null.
-pub(crate) unsafe fn write_handle(place: *mut *mut Handle, handle: *mut Handle) {
+pub(crate) unsafe fn write_handle<T>(place: *mut *mut T, handle: *mut T) {
     // SAFETY: the caller promises it.
     unsafe { place.write_unaligned(handle) };
 }

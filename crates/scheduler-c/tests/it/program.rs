@@ -5,10 +5,10 @@ use std::ffi::{CStr, CString, c_char};
 use std::ptr::{null, null_mut};
 
 /// Bytes of a full packet.
-pub const MSS: u64 = 1000;
+pub(crate) const MSS: u64 = 1000;
 
 /// The text at a pointer, if it is not null.
-pub fn string(text: *const c_char) -> Option<String> {
+pub(crate) fn string(text: *const c_char) -> Option<String> {
     // SAFETY: the library's texts end with a zero and stay valid.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
@@ -24,7 +24,7 @@ fn written(write: impl FnOnce(*mut c_char, usize) -> usize) -> String {
 
 /// A handle that is freed at the end of its scope.
 #[derive(Debug)]
-pub struct Owned(*mut Handle);
+pub(crate) struct Owned(*mut Handle);
 
 impl Drop for Owned {
     fn drop(&mut self) {
@@ -34,7 +34,7 @@ impl Drop for Owned {
 }
 
 /// Makes a scheduler, or returns the status and the text of the error.
-pub fn new(name: &str, parameters: &[(&str, &str)]) -> Result<Owned, (Status, String)> {
+pub(crate) fn new(name: &str, parameters: &[(&str, &str)]) -> Result<Owned, (Status, String)> {
     let text = |text: &str| CString::new(text).expect("there is no zero inside");
     let texts: Vec<_> = parameters.iter().map(|(name, value)| (text(name), text(value))).collect();
     let given: Vec<_> =
@@ -51,7 +51,7 @@ pub fn new(name: &str, parameters: &[(&str, &str)]) -> Result<Owned, (Status, St
 }
 
 /// An empty decision.
-pub fn decision() -> Decision {
+pub(crate) fn decision() -> Decision {
     Decision {
         size: size_of::<Decision>(),
         action: Action::Wait,
@@ -65,16 +65,16 @@ pub fn decision() -> Decision {
 
 /// A program with its paths, as it describes them.
 #[derive(Debug)]
-pub struct Program {
+pub(crate) struct Program {
     handle: Owned,
-    pub paths: Vec<Path>,
-    pub now_ns: u64,
-    pub send_window_end: u64,
+    pub(crate) paths: Vec<Path>,
+    pub(crate) now_ns: u64,
+    pub(crate) send_window_end: u64,
 }
 
 impl Program {
     /// A program with `paths` paths that are up, each with a window of ten packets and a round trip of 100 ms.
-    pub fn new(scheduler: &str, paths: u32) -> Self {
+    pub(crate) fn new(scheduler: &str, paths: u32) -> Self {
         let handle = new(scheduler, &[]).expect("there is such a scheduler");
         let mut program = Program { handle, paths: Vec::new(), now_ns: 1_000_000_000, send_window_end: 0 };
         for id in 0..paths {
@@ -90,11 +90,11 @@ impl Program {
         program
     }
 
-    pub fn handle(&mut self) -> *mut Handle {
+    pub(crate) fn handle(&mut self) -> *mut Handle {
         self.handle.0
     }
 
-    pub fn view(&self) -> View {
+    pub(crate) fn view(&self) -> View {
         View {
             size: size_of::<View>(),
             now_ns: self.now_ns,
@@ -111,7 +111,7 @@ impl Program {
     }
 
     #[track_caller]
-    pub fn up(&mut self, path: Path) {
+    pub(crate) fn up(&mut self, path: Path) {
         self.paths.push(path);
         let view = self.view();
         // SAFETY: the arguments are as the header says, here and below.
@@ -119,19 +119,19 @@ impl Program {
         self.fine(status);
     }
 
-    pub fn written(&mut self, view: &View, bytes: u64) -> Status {
+    pub(crate) fn written(&mut self, view: &View, bytes: u64) -> Status {
         // SAFETY: as above.
         unsafe { pathweave_scheduler_written(self.handle(), view, bytes) }
     }
 
     #[track_caller]
-    pub fn write(&mut self, bytes: u64) {
+    pub(crate) fn write(&mut self, bytes: u64) {
         let view = self.view();
         let status = self.written(&view, bytes);
         self.fine(status);
     }
 
-    pub fn ask(&mut self, decision: &mut Decision) -> Status {
+    pub(crate) fn ask(&mut self, decision: &mut Decision) -> Status {
         let view = self.view();
         // SAFETY: as above.
         unsafe { pathweave_scheduler_decide(self.handle(), &view, decision) }
@@ -139,7 +139,7 @@ impl Program {
 
     /// Changes how many bytes a path carries. As many as the congestion window allows are in flight.
     #[track_caller]
-    pub fn carries(&mut self, path: u32, change: impl FnOnce(u64) -> u64) {
+    pub(crate) fn carries(&mut self, path: u32, change: impl FnOnce(u64) -> u64) {
         let known = self.paths.iter_mut().find(|p| p.id == path).expect("the path is up");
         let carried = change(known.in_flight_bytes + known.queued_bytes);
         known.in_flight_bytes = carried.min(known.congestion_window_bytes);
@@ -148,7 +148,7 @@ impl Program {
 
     /// Puts a range on a path, and reports it.
     #[track_caller]
-    pub fn assign(&mut self, path: u32, start: u64, end: u64) {
+    pub(crate) fn assign(&mut self, path: u32, start: u64, end: u64) {
         self.carries(path, |carried| carried + (end - start));
         let view = self.view();
         // SAFETY: as above.
@@ -158,7 +158,7 @@ impl Program {
 
     /// Reports that a path's range is acknowledged.
     #[track_caller]
-    pub fn acknowledge(&mut self, path: u32, start: u64, end: u64, acknowledged_end: u64) {
+    pub(crate) fn acknowledge(&mut self, path: u32, start: u64, end: u64, acknowledged_end: u64) {
         self.carries(path, |carried| carried - (end - start));
         let view = self.view();
         let range = Range { start, end };
@@ -168,17 +168,17 @@ impl Program {
         self.fine(status);
     }
 
-    pub fn acknowledged_end(&mut self) -> u64 {
+    pub(crate) fn acknowledged_end(&mut self) -> u64 {
         // SAFETY: as above.
         unsafe { pathweave_scheduler_acknowledged_end(self.handle()) }
     }
 
-    pub fn reason(&mut self) -> String {
+    pub(crate) fn reason(&mut self) -> String {
         // SAFETY: as above.
         written(|buffer, length| unsafe { pathweave_scheduler_reason(self.handle.0, buffer, length) })
     }
 
-    pub fn error(&mut self) -> String {
+    pub(crate) fn error(&mut self) -> String {
         // SAFETY: as above.
         written(|buffer, length| unsafe { pathweave_scheduler_error(self.handle.0, buffer, length) })
     }

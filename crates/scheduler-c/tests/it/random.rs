@@ -81,7 +81,9 @@ impl World {
 
     /// Asks until the answer is a wait, and carries out what it is asked for, or a part of it.
     fn drain(&mut self) {
-        for _ in 0..2000 {
+        // A path carries a packet at most once.
+        let most = (self.written / MSS + 1) * u64::from(MAX_PATHS);
+        for _ in 0..most {
             let mut decision = decision();
             let status = self.program.ask(&mut decision);
             self.fine(status);
@@ -177,7 +179,9 @@ impl World {
             }
             self.program.now_ns += 10_000_000;
             self.drain();
-            self.answer(false);
+            for _ in 0..20 {
+                self.answer(false);
+            }
         }
         panic!("{}: {} of {} delivered", self.what, self.program.acknowledged_end(), self.written);
     }
