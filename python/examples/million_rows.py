@@ -40,7 +40,7 @@ set = {{ "path.lte.delay" = "{{}}ms" }}
 RUNS_PER_SEED = 10 * 10 * 5
 
 TAILS = """
-    select variant, at_loss::int as loss, quantile_cont(completion_s, 0.99) as tail_s
+    select variant, at_loss_percent as loss, quantile_cont(completion_s, 0.99) as tail_s
     from read_parquet($file) group by all order by loss, variant
 """
 
@@ -56,7 +56,7 @@ def sweep(folder: Path, seeds: int) -> pathweave.Sweep:
 def tails_by_polars(file: Path) -> polars.DataFrame:
     """The completion time that one transfer in a hundred exceeds, by scheduler and loss, over all delays."""
     tail_s = polars.col("completion_s").quantile(0.99, interpolation="linear").alias("tail_s")
-    by = [polars.col("variant").cast(polars.String), polars.col("at_loss").cast(polars.Int32).alias("loss")]
+    by = [polars.col("variant").cast(polars.String), polars.col("at_loss_percent").alias("loss")]
     return polars.scan_parquet(file).group_by(by).agg(tail_s).sort("loss", "variant").collect()
 
 

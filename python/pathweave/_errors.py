@@ -38,10 +38,6 @@ class PathweaveError(Exception):
 class InputError(PathweaveError, ValueError):
     """A mistake in a call. The text says what is allowed. Errors of the engine name arguments in place of the command's options."""
 
-    def __init__(self, text: str) -> None:
-        """Takes the text."""
-        super().__init__(in_python(text))
-
 
 class ArgumentError(InputError, TypeError):
     """An argument of a wrong type, or one that the function does not have. The text says what is allowed."""

@@ -237,5 +237,6 @@ def check_keywords(function: Callable[..., Any], settings: Mapping[str, Setting]
             _place(key)
         except ArgumentError as error:
             near = hint(key, named)
-            problem = f"{function.__name__}() has no argument {key}{near}" if near else str(error)
+            there_are = f"there are: {', '.join(named)}, and settings"
+            problem = f"{function.__name__}() has no argument {key}{near}; {there_are}" if near else str(error)
             raise ArgumentError(problem) from None

@@ -16,6 +16,7 @@ the environment as ``pathweave/Scheduling-v0``.
 from __future__ import annotations
 
 import json
+import operator
 import queue
 import threading
 import weakref
@@ -26,15 +27,16 @@ from typing import Any, Literal
 try:
     import gymnasium
     import numpy as np
-except ImportError:
-    raise ImportError("the environment needs gymnasium and numpy: pip install 'pathweave[gym]'") from None
+except ImportError as error:
+    raise ImportError(f"the environment needs gymnasium and numpy ({error}): pip install 'pathweave[gym]'") from None
 
 from numpy.typing import NDArray
 
+from pathweave import _arguments as arguments
 from pathweave import _native
 from pathweave import schedulers as _schedulers
-from pathweave._errors import InputError, SchedulerError, hint
-from pathweave.comparison import AnyScenario, document_of, seed_list
+from pathweave._errors import InputError, SchedulerError
+from pathweave.comparison import AnyScenario, check_keywords, document_of, one_seed
 from pathweave.scenario import Setting
 from pathweave.schedulers import Assign, Description, View, Wait
 
@@ -270,9 +272,8 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
             ScenarioError: If the scenario or a setting is wrong.
             InputError: If the scenario has several measured connections, or loads web pages.
         """
-        if reward not in ("goodput", "time"):
-            raise InputError(f"reward = {reward}{hint(reward, ('goodput', 'time'))}: allowed: goodput, time")
-        self._by_time = reward == "time"
+        check_keywords(SchedulingEnv, settings)
+        self._by_time = arguments.one_of("reward", reward, ("goodput", "time")) == "time"
         self._desk = desk = _Desk()
         subflows = [1]
         agent: Description = _schedulers.describe(_Agent, "agent")
@@ -298,18 +299,20 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
             seed: Makes this and all later episodes repeatable.
             options: ``run_seed``: the seed of this run.
         """
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else one_seed(seed))
+        if options is not None and not isinstance(options, Mapping):
+            raise arguments.wrong("options", options, "a dictionary with run_seed, or None")
+        for key in options or {}:
+            arguments.one_of("options", key, ["run_seed"])
         self._desk.stop()
         chosen = (options or {}).get("run_seed")
-        drawn = int(self.np_random.integers(2**32)) if chosen is None else chosen
-        [run_seed] = seed_list([drawn])
+        run_seed = int(self.np_random.integers(2**32)) if chosen is None else one_seed(chosen, "run_seed")
         self._desk.episode = episode = _Episode(self._single, run_seed)
         found = episode.begin()
         if isinstance(found, str):
             result = json.loads(found)
-            raise SchedulerError(
-                f"nothing was to be decided in this run; status {result['status']}: {result.get('reason')}"
-            )
+            why = result.get("reason") or f"it is {result['status']}"
+            raise SchedulerError(f"this run asked for no decision: {why}")
         self._view, self._rewarded = found, 0.0
         self._observation = observe(found, self._subflows, self._highest)
         return self._observation, {"run_seed": run_seed, "paths": list(self._paths), "action_mask": self._mask(found)}
@@ -318,15 +321,13 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
         """Carries out one decision, and continues to the next.
 
         Raises:
-            InputError: If the action does not exist, or if the episode is over.
+            InputError: If the action does not exist, or if no episode is under way.
             SchedulerError: If the run failed.
         """
         before, episode = self._view, self._desk.episode
         if before is None or episode is None:
-            raise InputError("the episode is over: call reset")
-        if not 0 <= action <= self._subflows:
-            raise InputError(f"action = {action}: allowed: whole numbers from 0 to {self._subflows}")
-        found = episode.go_on(_answer(before, int(action), self._subflows))
+            raise InputError("no episode is under way: call reset first")
+        found = episode.go_on(_answer(before, self._checked(action), self._subflows))
         if isinstance(found, str):
             return self._ended(before, json.loads(found))
         self._view = found
@@ -351,6 +352,15 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
             reward = 0.0 if completion_s is None else _megabits(last.first_unacked, last.written_end)
         info = {"action_mask": np.zeros(self._subflows + 1, dtype=np.int8), "result": result}
         return self._observation, reward, completion_s is not None, completion_s is None, info
+
+    def _checked(self, action: object) -> int:
+        """The number of an action. Policies answer with arrays of a single number, too."""
+        allowed = f"a subflow, 0 to {self._subflows - 1}, or {self._subflows}: wait"
+        try:
+            number = operator.index(action)  # type: ignore[arg-type]
+        except TypeError:
+            raise arguments.wrong("action", action, allowed) from None
+        return arguments.whole("action", number, allowed, 0, self._subflows)
 
     def _mask(self, view: View) -> NDArray[np.int8]:
         mask = np.zeros(self._subflows + 1, dtype=np.int8)

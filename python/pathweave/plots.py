@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from pathweave._arguments import one_of, whole
+from pathweave import _native
+from pathweave._altair import altair
+from pathweave._arguments import one_of, text, whole
 from pathweave._errors import InputError
-
-try:
-    import altair
-except ImportError:
-    raise InputError("plots are made by Altair: pip install 'pathweave[plot]'") from None
 
 if TYPE_CHECKING:
     from pathweave.results import Results
@@ -21,7 +16,11 @@ if TYPE_CHECKING:
 WIDTH = 480
 """Width of a chart's axes, in pixels: it fits a notebook, half a wide screen and a printed page."""
 
-_UNITS = {"mbps": "Mbit/s", "s": "s", "ms": "ms", "bytes": "bytes", "segments": "segments", "packets": "packets"}
+_UNITS = {
+    **{unit: unit for unit in ("s", "ms", "us", "bytes", "segments", "packets")},
+    **{"kbps": "kbit/s", "mbps": "Mbit/s", "gbps": "Gbit/s", "percent": "%"},
+    **{"kb": "KB", "mb": "MB", "gb": "GB", "kib": "KiB", "mib": "MiB", "gib": "GiB"},
+}
 
 Row = dict[str, Any]
 
@@ -35,31 +34,11 @@ def titled(column: str) -> str:
 
 
 def interval(values: list[float]) -> tuple[float, float, float]:
-    """The mean and its 95 % interval (Student's t). With one value, the interval has no width."""
-    mean = statistics.fmean(values)
-    if len(values) < 2:
-        return mean, mean, mean
-    half = student_t(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
-    return mean, mean - half, mean + half
-
-
-def student_t(freedom: int) -> float:
-    """The 97.5 % quantile of Student's t, within 0.2 %.
-
-    Exact for 1 and 2 degrees of freedom; else the expansion of Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5.
-    """
-    if freedom == 1:
-        return math.tan(math.pi * 0.475)
-    if freedom == 2:
-        return 0.95 * math.sqrt(2 / (4 * 0.975 * 0.025))
-    z, n = statistics.NormalDist().inv_cdf(0.975), float(freedom)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return z + math.fsum(term / n**power for power, term in enumerate(terms, 1))
+    """The mean and its 95 % interval, as in the tables of results. With one value, the interval has no width."""
+    found = _native.estimate(values)
+    if found is None:
+        raise ValueError("there are no values")
+    return found
 
 
 def results_chart(
@@ -71,11 +50,12 @@ def results_chart(
         return _shares(results)
     if kind == "series":
         return _series(results, metric, seed)
-    metric = _ranked_by(results) if metric is None else metric
-    one_of("metric", metric, numbers_of(results.runs, results.runs.columns))
+    if metric is not None:
+        one_of("metric", metric, numbers_of(results.runs, results.runs.columns))
+    metrics = {name: metric or by for name, by in _ranked_by(results).items()}
     if kind == "paired":
-        return _paired(results, metric, against)
-    return _ranking(results, metric) if kind == "ranking" else _cdf(results, metric)
+        return _paired(results, metrics, against)
+    return _ranking(results, metrics) if kind == "ranking" else _cdf(results, metrics)
 
 
 def numbers_of(rows: Iterable[Row], columns: list[str]) -> list[str]:
@@ -92,11 +72,10 @@ def numbers_of(rows: Iterable[Row], columns: list[str]) -> list[str]:
     ]
 
 
-def _ranked_by(results: Results) -> str:
-    """The column of `Results.runs` that ranks."""
-    judged: list[str] = results.summary.column("judged_by")
-    by = judged[0] if judged else "goodput_mbps"
-    return {"delay_p99_ms": "message_delay_ms_p99"}.get(by, by)
+def _ranked_by(results: Results) -> dict[str, str]:
+    """The column of `Results.runs` that ranks, for each scenario."""
+    columns = {"delay_p99_ms": "message_delay_ms_p99"}
+    return {row["scenario"]: columns.get(row["judged_by"], row["judged_by"]) for row in results.summary}
 
 
 def _labels(results: Results) -> dict[tuple[str, str], str]:
@@ -107,8 +86,8 @@ def _labels(results: Results) -> dict[tuple[str, str], str]:
     }
 
 
-def _measured(results: Results, metric: str) -> list[Row]:
-    """The runs that have a metric, the best schedulers first."""
+def _measured(results: Results, metrics: dict[str, str]) -> list[Row]:
+    """The runs that have the metric of their scenario, the best schedulers first."""
     labels = _labels(results)
     order = list(labels)
     found = [
@@ -120,12 +99,12 @@ def _measured(results: Results, metric: str) -> list[Row]:
             "place": order.index(key),
         }
         for row in results.runs
-        if row[metric] is not None
-        and row["status"] != "failed"
+        if row["status"] != "failed"
         and (key := (row["scenario"], row["scheduler"])) in labels
+        and row[metric := metrics[row["scenario"]]] is not None
     ]
     if not found:
-        raise InputError(f"metric = {metric}: no run has a value")
+        raise InputError(f"metric = {', '.join({*metrics.values()})}: no run has a value")
     return sorted(found, key=lambda row: row["place"])
 
 
@@ -153,9 +132,9 @@ def _order(rows: list[Row]) -> list[str]:
     return list(dict.fromkeys(row["scheduler"] for row in rows))
 
 
-def _ranking(results: Results, metric: str) -> altair.TopLevelMixin:
+def _ranking(results: Results, metrics: dict[str, str]) -> altair.TopLevelMixin:
     def chart(rows: list[Row]) -> Any:
-        means = []
+        metric, means = metrics[rows[0]["scenario"]], []
         for name in _order(rows):
             mean, low, high = interval([row[metric] for row in rows if row["scheduler"] == name])
             means.append({"scheduler": name, "mean": mean, "low": low, "high": high})
@@ -175,27 +154,31 @@ def _ranking(results: Results, metric: str) -> altair.TopLevelMixin:
         ticks = altair.Chart(inline(means)).mark_tick(thickness=3, size=16).encode(y=y, x="mean:Q", tooltip=tip)
         return altair.layer(ranges, seeds, ticks).properties(width=WIDTH)
 
-    return by_scenario(_measured(results, metric), chart)
+    return by_scenario(_measured(results, metrics), chart)
 
 
-def _paired(results: Results, metric: str | None, against: str | None) -> altair.TopLevelMixin:
-    reference = against
-    if against is None:
-        reference = next((row["reference"] for row in results.summary if row["reference"]), None)
-    if reference is None or metric is None:
+def _paired(results: Results, metrics: dict[str, str], against: str | None) -> altair.TopLevelMixin:
+    references = {row["scenario"]: row["reference"] for row in results.summary if row["reference"]}
+    if against is not None:
+        references = dict.fromkeys(metrics, text("against", against, "a scheduler of these results"))
+    if not references:
         raise InputError("against: no row to compare with; name a scheduler")
     labels = _labels(results)
     rows = [
-        {**row, "scheduler": labels[key], "against": labels.get((row["scenario"], reference), reference)}
-        for row in results.differences(reference, metric)
-        if row["difference"] is not None and (key := (row["scenario"], row["scheduler"])) in labels
+        {**row, "scheduler": labels[key], "against": labels.get((scenario, reference), reference)}
+        for scenario, reference in references.items()
+        for row in results.differences(reference, metrics[scenario])
+        if row["scenario"] == scenario
+        and row["difference"] is not None
+        and (key := (scenario, row["scheduler"])) in labels
     ]
     if not rows:
-        raise InputError(f"against = {reference}: no other scheduler has a value of {metric} with the same seed")
+        compared = ", ".join(dict.fromkeys(references.values()))
+        raise InputError(f"against = {compared}: no other scheduler has a value with the same seed")
 
     def chart(rows: list[Row]) -> Any:
         y = altair.Y("scheduler:N", sort=altair.EncodingSortField("difference", order="descending"), title=None)
-        title = f"{titled(metric)}: difference to {rows[0]['against']}, seed by seed, 95 % interval"
+        title = f"{titled(rows[0]['metric'])}: difference to {rows[0]['against']}, seed by seed, 95 % interval"
         tip = tips("difference", "low", "high", "seeds", of=("scheduler", "significant"))
         base = altair.Chart(inline(rows)).encode(y=y, tooltip=tip)
         zero = altair.Chart(inline([{"zero": 0}])).mark_rule(strokeDash=[4, 3], color="grey").encode(x="zero:Q")
@@ -206,9 +189,9 @@ def _paired(results: Results, metric: str | None, against: str | None) -> altair
     return by_scenario(rows, chart)
 
 
-def _cdf(results: Results, metric: str) -> altair.TopLevelMixin:
+def _cdf(results: Results, metrics: dict[str, str]) -> altair.TopLevelMixin:
     def chart(rows: list[Row]) -> Any:
-        points = []
+        metric, points = metrics[rows[0]["scenario"]], []
         for name in _order(rows):
             values = sorted(row[metric] for row in rows if row["scheduler"] == name)
             points.append({"scheduler": name, metric: values[0], "fraction": 0.0})
@@ -227,7 +210,7 @@ def _cdf(results: Results, metric: str) -> altair.TopLevelMixin:
             .properties(width=WIDTH, height=240)
         )
 
-    return by_scenario(_measured(results, metric), chart)
+    return by_scenario(_measured(results, metrics), chart)
 
 
 def _series(results: Results, metric: str | None, seed: int | None = None) -> altair.TopLevelMixin:
@@ -237,7 +220,7 @@ def _series(results: Results, metric: str | None, seed: int | None = None) -> al
         raise InputError(f"seed = {chosen}: allowed: {', '.join(map(str, seeds))}")
     labels = _labels(results)
     everything = [row for row in results.series if row["seed"] == chosen]
-    quantity = metric or "goodput_mbps"
+    quantity = "goodput_mbps" if metric is None else metric
     one_of("metric", quantity, list(dict.fromkeys(row["quantity"] for row in everything)))
     rows = [
         {
@@ -251,7 +234,7 @@ def _series(results: Results, metric: str | None, seed: int | None = None) -> al
         if row["quantity"] == quantity and row["value"] is not None
     ]
 
-    rows = _with_ends(rows)
+    rows = _with_ends(rows, {name: results._native.step_s(name) or 0.0 for name in results.scenarios})
 
     def chart(rows: list[Row]) -> Any:
         places = list(dict.fromkeys(row["of"] for row in rows))
@@ -271,13 +254,10 @@ def _series(results: Results, metric: str | None, seed: int | None = None) -> al
     return by_scenario(rows, chart)
 
 
-def _with_ends(rows: list[Row]) -> list[Row]:
+def _with_ends(rows: list[Row], steps: dict[str, float]) -> list[Row]:
     """Values over time with one more row at the end of each series, where its last step ends."""
-    series: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        series.setdefault((row["scenario"], row["scheduler"], row["of"]), []).append(row)
-    ends = [{**one[-1], "time_s": 2 * one[-1]["time_s"] - one[-2]["time_s"]} for one in series.values() if len(one) > 1]
-    return rows + ends
+    last = {(row["scenario"], row["scheduler"], row["of"]): row for row in rows}
+    return rows + [{**row, "time_s": row["time_s"] + steps[row["scenario"]]} for row in last.values()]
 
 
 def _shares(results: Results) -> altair.TopLevelMixin:

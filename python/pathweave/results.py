@@ -58,7 +58,7 @@ class Results:
     def path_names(self, scenario: str) -> list[str]:
         """The names of a scenario's paths, in the order of lists by path."""
         arguments.one_of("scenario", scenario, self.scenarios)
-        return [path["name"] for path in self.run(self.runs.column("scenario").index(scenario))["paths"]]
+        return self._native.path_names(scenario)
 
     @property
     def paths(self) -> Table:
@@ -88,7 +88,7 @@ class Results:
     def series(self) -> Table:
         """The series over time as a long table: a row for each run, quantity, place and step.
 
-        ``time_s`` is the step's start. ``quantity`` says what ``value`` is: ``goodput_mbps``, ``path_mbps``,
+        ``run`` is the number of the row in `runs`. ``time_s`` is the step's start. ``quantity`` says what ``value`` is: ``goodput_mbps``, ``path_mbps``,
         ``out_of_order_bytes``, ``cwnd_segments``, ``in_flight_segments``, ``srtt_ms``, ``queue_bytes``, ``capacity_mbps``, and what a
         scheduler carries along. ``connection``, ``path`` and ``link`` name the object of the value, unless the value
         is for the whole run.
@@ -171,10 +171,8 @@ class Results:
         return found
 
     def table(self, columns: int = 80) -> str:
-        """The answer and the ranked tables as the command prints them, this many characters wide."""
-        return self._native.text(
-            arguments.whole("columns", max(columns, 80) if isinstance(columns, int) else columns, "a whole number")
-        )
+        """The answer and the ranked tables as the command prints them, this many characters wide, and at least 80."""
+        return self._native.text(max(80, arguments.whole("columns", columns, "a whole number", least=-(2**63))))
 
     def to_csv(self, path: str | Path) -> None:
         """Writes the numbers of the tables as comma-separated values."""

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-import altair
-
 from pathweave import _native
+from pathweave._altair import altair
 from pathweave._arguments import one_of
-from pathweave._errors import InputError, ScenarioError
+from pathweave._errors import InputError
 from pathweave.plots import WIDTH, Row, by_scenario, inline, interval, tips, titled
-from pathweave.scenario import Scenario
 
 if TYPE_CHECKING:
     from pathweave.sweeps import Sweep
-
-
-def more_is_better(metric: str) -> bool:
-    """Whether a larger value counts as better: of rates, benefits and fairness. Of every other metric a smaller one does."""
-    return metric.endswith(("mbps", "benefit", "fairness"))
 
 
 def sweep_chart(sweep: Sweep, x: str | None, y: str, kind: str, rows: str | None) -> altair.TopLevelMixin:
@@ -29,6 +21,9 @@ def sweep_chart(sweep: Sweep, x: str | None, y: str, kind: str, rows: str | None
     schema = sweep.to_arrow().schema
     numbers = [field.name for field in schema if str(field.type) == "double" and not field.name.startswith("at_")]
     one_of("y", y, numbers)
+    if kind == "wins" and _native.better(y) is None:
+        better = ", ".join(name for name in numbers if _native.better(name))
+        raise InputError(f"y = {y}: neither more nor less of it is better; allowed with kind = wins: {better}")
     varied = [name for name in parameters if len({*sweep.column(f"at_{name}")}) > 1] or parameters
     if not varied:
         raise InputError("x: this plan has no parameters")
@@ -42,21 +37,6 @@ def sweep_chart(sweep: Sweep, x: str | None, y: str, kind: str, rows: str | None
     made = {"lines": _lines, "heatmap": _heatmap, "wins": _wins}[kind]
     pooled = [name for name in varied if name not in keys]
     return by_scenario(means, lambda part: made(part, keys, y, pooled))
-
-
-def _path_names(sweep: Sweep) -> dict[str, list[str]]:
-    """The names of the paths of each scenario that is built in, or whose file the plan names."""
-    packed = json.loads(sweep._plan.pack())
-    texts = [text for text in packed["named"].values() if isinstance(text, str)]
-    names = {}
-    for text in [*(text for _, text in _native.Document.builtin()), *texts]:
-        try:
-            scenario = Scenario.from_toml(text)
-            names[scenario.name] = scenario.path.names
-        except ScenarioError:
-            # A plan names other files too, such as traces.
-            continue
-    return names
 
 
 def _label(variant: str, paths: list[str]) -> str:
@@ -73,15 +53,11 @@ def _means(sweep: Sweep, keys: list[str], metric: str) -> list[Row]:
     for *group, value in zip(*(sweep.column(name) for name in names), strict=True):
         if value is not None:
             groups.setdefault(tuple(group), []).append(value)
-    numeric = [all(_number(group[1 + i]) is not None for group in groups) for i in range(len(keys))]
-    paths = _path_names(sweep)
+    paths = sweep._plan.path_names()
     found = []
     for (scenario, *point, variant), values in groups.items():
         mean, low, high = interval(values)
-        at = {
-            key: _number(value) if numeric[i] else str(value)
-            for i, (key, value) in enumerate(zip(keys, point, strict=True))
-        }
+        at = dict(zip(keys, point, strict=True))
         found.append(
             {
                 "scenario": scenario,
@@ -96,20 +72,14 @@ def _means(sweep: Sweep, keys: list[str], metric: str) -> list[Row]:
     return sorted(found, key=lambda row: tuple(row[key] for key in keys))
 
 
-def _number(value: object) -> float | None:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return None
-
-
 def _mean_of(metric: str, pooled: list[str]) -> str:
     """What a mean is taken over: the seeds, and every value of the parameters that the chart does not show."""
-    return f"{titled(metric)}: mean" + (f" over every {' and '.join(map(titled, pooled))}" if pooled else "")
+    names = " and ".join(titled(name).split(", ")[0] for name in pooled)
+    return f"{titled(metric)}: mean" + (f" over every {names}" if pooled else "")
 
 
 def _lines(rows: list[Row], keys: list[str], metric: str, pooled: list[str]) -> Any:
-    numeric = isinstance(rows[0][keys[0]], float)
+    numeric = isinstance(rows[0][keys[0]], int | float) and not isinstance(rows[0][keys[0]], bool)
     kind = "Q" if numeric else "N"
     base = altair.Chart(inline(rows)).encode(
         x=altair.X(f"{keys[0]}:{kind}", title=titled(keys[0]), sort=None),
@@ -162,7 +132,7 @@ def _wins(rows: list[Row], keys: list[str], metric: str, pooled: list[str]) -> A
         points.setdefault(tuple(row[key] for key in keys), []).append(row)
     won = []
     for found in points.values():
-        best, *rest = sorted(found, key=lambda row: row["mean"], reverse=more_is_better(metric))
+        best, *rest = sorted(found, key=lambda row: row["mean"], reverse=_native.better(metric) == "more")
         ahead = abs(best["mean"] - rest[0]["mean"]) / abs(rest[0]["mean"]) if rest and rest[0]["mean"] else 0.0
         won.append({**best, "ahead": ahead, "second": rest[0]["scheduler"] if rest else ""})
     tip = [*tips(of=("scheduler", "second", *keys)), altair.Tooltip("ahead:Q", format=".1%")]

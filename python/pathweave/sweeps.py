@@ -18,13 +18,13 @@ from pathweave._errors import InputError, Interrupted, PathweaveError
 from pathweave._progress import Bar, bar
 from pathweave._work import Task, code, parquet, program, work, write_part
 from pathweave.comparison import checked_jobs
-from pathweave.tables import Tabular
+from pathweave.tables import Tabular, taken
 
 if TYPE_CHECKING:
     import altair
     import pyarrow
 
-FORMAT = 1
+FORMAT = 2
 TASK_RUNS = 200
 """So many runs are a task, unless the caller says otherwise."""
 
@@ -37,7 +37,8 @@ class Sweep(Tabular):
     """The runs of a plan, in a folder. Once all are finished, it is a table like `Table`.
 
     The columns are ``run``, ``scenario``, ``variant``, ``seed``, ``status``, ``reason``, ``digest``, ``at_NAME`` for each parameter, and
-    every metric of docs/experiments.md that a run has.
+    every metric of docs/experiments.md that a run has. A parameter whose values are numbers with one unit is a column of numbers, with
+    the unit at the end of its name: ``at_buffer_kb``.
 
     Attributes:
         folder: The folder. ``parts/`` has what workers wrote; ``runs.parquet`` has all runs in their order, once all of them are finished.
@@ -84,8 +85,7 @@ class Sweep(Tabular):
 
     def _cells(self, name: str, rows: range) -> list[Any]:
         found = parquet().read_table(self.path, columns=[name]).column(0)
-        part = found.slice(rows.start, len(rows)) if rows.step == 1 else found.take(list(rows))
-        cells: list[Any] = part.to_pylist()
+        cells: list[Any] = taken(found, rows).to_pylist()
         return cells
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -122,10 +122,11 @@ class Sweep(Tabular):
         """A chart over the plan's parameters (``pip install pathweave[plot]``). ``chart.save("plot.html", inline=True)`` works offline.
 
         Args:
-            x: The parameter on the x axis, without its ``at_`` (default: the first one with several values).
+            x: The parameter on the x axis: its column's name without ``at_`` (default: the first one with several values).
             y: The metric; a column that is a number.
             kind: ``"lines"``: means of the seeds with 95 % intervals, a line for each scheduler; ``"heatmap"``: means as colours;
-                ``"wins"``: the best scheduler of each point, and how far it is ahead of the second.
+                ``"wins"``: the best scheduler of each point, and how far it is ahead of the second, for metrics of which more or less
+                is better.
             rows: The parameter on the y axis of ``"heatmap"`` and ``"wins"``, and of the panels of ``"lines"`` (default: the second one
                 with several values). If more parameters have several values, means are taken over these, without intervals.
         """
@@ -426,6 +427,7 @@ def _unite(folder: Path, runs: int) -> None:
             schemas.setdefault(str(opened.schema_arrow), _without_dictionaries(opened.schema_arrow))
     schema = pyarrow.unify_schemas([*schemas.values()])
     fixed = ["run", "scenario", "variant", "seed", "status", "reason", "digest"]
+    fixed += [name for name in schema.names if name.startswith("at_")]
     names = [*fixed, *sorted(name for name in schema.names if name not in fixed)]
     schema = pyarrow.schema([schema.field(name) for name in names])
     new = path.with_name(f".{path.name}.{os.getpid()}.new")

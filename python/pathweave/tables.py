@@ -197,8 +197,17 @@ class _Part:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         part = self._whole.to_arrow().select(self.columns)
-        part = part.slice(self._rows.start, len(self)) if self._rows.step == 1 else part.take(list(self._rows))
-        return part.__arrow_c_stream__(requested_schema)
+        return taken(part, self._rows).__arrow_c_stream__(requested_schema)
+
+
+def taken(rows: Any, numbers: range) -> Any:
+    """Some rows of a table or column of pyarrow."""
+    import pyarrow
+
+    if numbers.step == 1:
+        return rows.slice(numbers.start, len(numbers))
+    # With its type, because an empty list has none.
+    return rows.take(pyarrow.array(numbers, type=pyarrow.int64()))
 
 
 class Columns:
@@ -214,8 +223,8 @@ class Columns:
         return list(self._columns)
 
     def column(self, name: str) -> list[Any]:
-        """A column as a list."""
-        return self._columns[name]
+        """A copy of a column as a list."""
+        return list(self._columns[name])
 
     def __len__(self) -> int:
         """The number of rows."""

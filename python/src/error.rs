@@ -12,6 +12,16 @@ fn exception(py: Python<'_>, class: &str, text: &str, details: Option<&Bound<'_,
     made().map_or_else(|error| error, PyErr::from_value)
 }
 
+/// The text of an error with the names of arguments in place of the command's options.
+fn in_python(py: Python<'_>, text: &str) -> PyResult<String> {
+    py.import("pathweave._errors")?.getattr("in_python")?.call1((text,))?.extract()
+}
+
+/// The exception for an input that the engine refuses.
+fn refused(py: Python<'_>, class: &str, text: &str, details: Option<&Bound<'_, PyDict>>) -> PyErr {
+    in_python(py, text).map_or_else(|error| error, |text| exception(py, class, &text, details))
+}
+
 /// The exception for a mistake in a scenario, with its position.
 pub(crate) fn scenario_error(py: Python<'_>, error: &ScenarioError) -> PyErr {
     let details = || -> PyResult<Bound<'_, PyDict>> {
@@ -34,7 +44,7 @@ pub(crate) fn scenario_error(py: Python<'_>, error: &ScenarioError) -> PyErr {
         Ok(details)
     };
     match details() {
-        Ok(details) => exception(py, "ScenarioError", &error.to_string(), Some(&details)),
+        Ok(details) => refused(py, "ScenarioError", &error.to_string(), Some(&details)),
         Err(error) => error,
     }
 }
@@ -43,7 +53,7 @@ pub(crate) fn scenario_error(py: Python<'_>, error: &ScenarioError) -> PyErr {
 pub(crate) fn raised(py: Python<'_>, failure: &Failure) -> PyErr {
     match failure {
         Failure::Scenario(error) => scenario_error(py, error),
-        Failure::Input(text) => exception(py, "InputError", text, None),
+        Failure::Input(text) => refused(py, "InputError", text, None),
         Failure::Output(text) => exception(py, "OutputError", text, None),
         Failure::Closed => exception(py, "OutputError", "the reader is gone", None),
     }

@@ -2,6 +2,7 @@
 //! Python files document what users see.
 
 mod answer;
+mod command;
 mod error;
 mod explain;
 mod results;
@@ -9,6 +10,7 @@ mod run;
 mod scenario;
 mod scheduler;
 mod single;
+mod statistics;
 mod sweep;
 mod table;
 mod view;
@@ -21,6 +23,8 @@ mod _native {
     #[pymodule_export]
     use crate::answer::{Assign, Wait};
     #[pymodule_export]
+    use crate::command::command;
+    #[pymodule_export]
     use crate::explain::{Explanation, explain_run, validate};
     #[pymodule_export]
     use crate::results::RunSet;
@@ -30,6 +34,8 @@ mod _native {
     use crate::scenario::Document;
     #[pymodule_export]
     use crate::single::Single;
+    #[pymodule_export]
+    use crate::statistics::{better, estimate};
     #[pymodule_export]
     use crate::sweep::{Plan, program_of};
     #[pymodule_export]

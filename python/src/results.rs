@@ -66,6 +66,19 @@ impl RunSet {
         self.plans.iter().map(|plan| plan.name.clone()).collect()
     }
 
+    /// The names of a scenario's paths.
+    fn path_names(&self, scenario: &str) -> Vec<String> {
+        let plan = self.plans.iter().find(|plan| plan.name == scenario);
+        let first = plan.and_then(|plan| plan.variants.first());
+        first.map(|(_, scenario)| scenario.paths.iter().map(|path| path.name.clone()).collect()).unwrap_or_default()
+    }
+
+    /// The length of a step of the series of a scenario's runs, s; `None` if no run has a series.
+    fn step_s(&self, scenario: &str) -> Option<f64> {
+        let mut steps = self.results.iter().filter(|run| run.scenario == scenario).map(|run| run.series.step_s);
+        steps.find(|step| *step > 0.0)
+    }
+
     /// A row for each run, with every metric.
     fn runs(&self) -> PyResult<Table> {
         let text = |f: fn(&RunResult) -> Option<String>| self.results.iter().map(f).collect::<Vec<_>>();
@@ -74,7 +87,7 @@ impl RunSet {
             ("scheduler".to_owned(), Column::Word(text(|r| Some(r.scheduler.clone())))),
             ("congestion".to_owned(), Column::Word(text(|r| Some(r.congestion.clone())))),
             ("seed".to_owned(), Column::Whole(self.results.iter().map(|r| Some(r.seed)).collect())),
-            ("status".to_owned(), Column::Word(text(|r| Some(status(r.status).into())))),
+            ("status".to_owned(), Column::Word(text(|r| Some(r.status.word().into())))),
             ("reason".to_owned(), Column::Text(text(|r| r.reason.clone()))),
             ("digest".to_owned(), Column::Text(text(|r| Some(r.digest.clone())))),
             (
@@ -90,8 +103,9 @@ impl RunSet {
     #[pyo3(signature = (scheduler=None, seed=None))]
     fn series(&self, scheduler: Option<&str>, seed: Option<u64>) -> PyResult<Table> {
         let mut rows = SeriesRows::default();
-        for run in &self.results {
+        for (number, run) in self.results.iter().enumerate() {
             if scheduler.is_none_or(|name| name == run.scheduler) && seed.is_none_or(|number| number == run.seed) {
+                rows.number = number as u64;
                 rows.add(run);
             }
         }
@@ -268,14 +282,6 @@ impl RunSet {
     }
 }
 
-fn status(status: Status) -> &'static str {
-    match status {
-        Status::Completed => "completed",
-        Status::Stalled => "stalled",
-        Status::Failed => "failed",
-    }
-}
-
 /// Every metric as a column; a failed run has none. Names are those of `docs/results-format.md` with `_` in the place of dots; lists by path are lists.
 pub(crate) fn metrics(results: &[RunResult]) -> Vec<(String, Column)> {
     // What every run could have says which columns there are, whatever these runs have.
@@ -364,6 +370,9 @@ fn numbers(list: Option<Value>, field: Option<&str>) -> Vec<f64> {
 /// The series' columns under way.
 #[derive(Default)]
 struct SeriesRows {
+    /// The number of the run that is being added.
+    number: u64,
+    run: Vec<Option<u64>>,
     scenario: Vec<Option<String>>,
     scheduler: Vec<Option<String>>,
     seed: Vec<Option<u64>>,
@@ -414,6 +423,7 @@ impl SeriesRows {
     fn put(&mut self, run: &RunResult, quantity: &str, of: Of<'_>, values: impl Iterator<Item = Option<f64>>) {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         for (step, value) in values.enumerate() {
+            self.run.push(Some(self.number));
             self.scenario.push(Some(run.scenario.clone()));
             self.scheduler.push(Some(run.scheduler.clone()));
             self.seed.push(Some(run.seed));
@@ -428,6 +438,7 @@ impl SeriesRows {
 
     fn table(self) -> PyResult<Table> {
         Table::new(vec![
+            ("run".into(), Column::Whole(self.run)),
             ("scenario".into(), Column::Word(self.scenario)),
             ("scheduler".into(), Column::Word(self.scheduler)),
             ("seed".into(), Column::Whole(self.seed)),

@@ -159,7 +159,7 @@ def nothing_stays_registered():
     [
         (
             lambda: pathweave.compare(sceduler="minrtt"),
-            r"compare\(\) has no argument sceduler \(did you mean schedulers\?\)",
+            r"compare\(\) has no argument sceduler \(did you mean schedulers\?\); there are: scenario, schedulers, seeds, ",
         ),
         (lambda: pathweave.run(seeds=3), r"run\(\) has no argument seeds \(did you mean seed\?\)"),
         (lambda: pathweave.explain(strt="1s"), r"explain\(\) has no argument strt \(did you mean start\?\)"),
@@ -183,6 +183,17 @@ def test_a_misspelt_metric_or_kind_names_the_nearest_one(results):
         results.plot(kind="rankings")
     with pytest.raises(pathweave.InputError, match=r"column = shed \(did you mean seed\?\)"):
         results.where(shed=1)
+
+
+def test_a_truth_value_is_no_number_of_columns(results):
+    with pytest.raises(pathweave.ArgumentError, match="columns = True: allowed: a whole number"):
+        results.table(True)
+
+
+def test_only_the_engines_errors_are_translated():
+    assert str(pathweave.InputError("my --seeds.toml")) == "my --seeds.toml"
+    with pytest.raises(pathweave.InputError, match="^against = "):
+        compare(against="blest")
 
 
 def test_arguments_of_numpy_are_numbers():

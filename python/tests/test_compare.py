@@ -247,6 +247,24 @@ def test_ctrl_c_keeps_what_is_finished_and_says_everywhere_what_is_missing(tmp_p
     assert done.stdout.startswith("kept ")
 
 
+PATHS = """
+import os, signal, threading
+import pathweave
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    pathweave.compare(["wifi-lte", "wlan-3g"], schedulers="minrtt", seeds=3000, progress=False)
+except pathweave.Interrupted as stopped:
+    results = stopped.results
+    assert set(results.runs["scenario"]) == {"wifi-lte"}
+    print(results.path_names("wlan-3g"), len(results.paths) == 2 * len(results))
+"""
+
+
+def test_the_paths_of_a_scenario_that_ctrl_c_left_out_have_names():
+    done = subprocess.run([sys.executable, "-c", PATHS], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.returncode) == ("['wlan', '3g'] True\n", 0), done.stderr
+
+
 def test_a_signal_handler_that_raises_is_not_lost():
     class Alarm(Exception):
         pass

@@ -120,13 +120,27 @@ def test_what_is_wrong_is_said():
     with pytest.raises(pathweave.InputError, match="data goes one way"):
         SchedulingEnv("wifi-lte", workload="web:objects=15:size=72KiB", direction="download", measure_from="0s")
     env = SchedulingEnv("cp-asymmetric", **SHORT)
-    with pytest.raises(pathweave.InputError, match="call reset"):
+    with pytest.raises(pathweave.InputError, match="no episode is under way: call reset first"):
         env.step(0)
     env.reset(seed=1)
-    with pytest.raises(pathweave.InputError, match="allowed: whole numbers from 0 to 2"):
+    with pytest.raises(pathweave.InputError, match="action = 3: allowed: a subflow, 0 to 1, or 2: wait"):
         env.step(3)
-    with pytest.raises(pathweave.InputError, match="seeds"):
+    for action in ("fast", 0.5, None):
+        with pytest.raises(pathweave.ArgumentError, match="action = .*: allowed: a subflow, 0 to 1, or 2: wait"):
+            env.step(action)
+    env.step(np.array(1))
+    with pytest.raises(pathweave.InputError, match="run_seed = -1: allowed: a whole number from 0"):
         env.reset(options={"run_seed": -1})
+    with pytest.raises(pathweave.InputError, match=r"options = runseed \(did you mean run_seed\?\)"):
+        env.reset(options={"runseed": 1})
+    with pytest.raises(pathweave.ArgumentError, match="options = 7 .*: allowed: a dictionary with run_seed"):
+        env.reset(options=7)
+    with pytest.raises(pathweave.ArgumentError, match="seed = 'one' .*: allowed: a whole number"):
+        env.reset(seed="one")
+    with pytest.raises(pathweave.ArgumentError, match="reward = 5 .*: allowed: goodput, time"):
+        SchedulingEnv("cp-asymmetric", reward=5)
+    with pytest.raises(TypeError, match=r"has no argument rewards \(did you mean reward\?\); there are: scenario, "):
+        SchedulingEnv("cp-asymmetric", rewards="time")
     env.close()
     with pytest.raises(pathweave.InputError, match="call reset"):
         env.step(0)

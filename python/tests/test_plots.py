@@ -1,6 +1,10 @@
 """Charts show the runs' own numbers, names of paths, units and intervals, and work offline."""
 
+import math
 import re
+import statistics
+import subprocess
+import sys
 
 import pytest
 
@@ -93,11 +97,11 @@ def test_a_sweeps_points_are_numbers_in_order(swept, kind):
     [rows] = data(chart)
     assert [row["buffer_kb"] for row in rows] == sorted(row["buffer_kb"] for row in rows)
     assert {row["buffer_kb"] for row in rows} == {50.0, 200.0}
-    assert {row["loss"] for row in rows} == {0.0, 1.0}
+    assert {row["loss_percent"] for row in rows} == {0, 1}
 
 
 def test_lines_are_the_means_of_the_seeds(swept):
-    [rows] = data(swept.plot(x="loss", rows="buffer_kb"))
+    [rows] = data(swept.plot(x="loss_percent", rows="buffer_kb"))
     runs = swept.rows()
     for row in rows:
         if row["scheduler"] == "minrtt":
@@ -105,8 +109,8 @@ def test_lines_are_the_means_of_the_seeds(swept):
                 one["goodput_mbps"]
                 for one in runs
                 if one["variant"] == "minrtt"
-                and float(one["at_loss"]) == row["loss"]
-                and float(one["at_buffer_kb"]) == row["buffer_kb"]
+                and one["at_loss_percent"] == row["loss_percent"]
+                and one["at_buffer_kb"] == row["buffer_kb"]
             ]
             assert len(here) == row["runs"] == 2
             assert row["mean"] == pytest.approx(sum(here) / 2)
@@ -125,9 +129,106 @@ def test_wins_are_by_rates_that_are_high_and_times_that_are_short():
         assert won[0]["ahead"] == pytest.approx(0.2 if wanted == "fast" else 0.25)
 
 
+# Directions as a network's user sees them: more of the bound, or of a lead, is better; of duplicates less is.
+@pytest.mark.parametrize(
+    ("metric", "wanted"),
+    [
+        ("bound_share", "slow"),
+        ("completion_lead_s", "slow"),
+        ("fairness", "slow"),
+        ("duplicate_share", "fast"),
+        ("price_per_gb", "fast"),
+        ("path1_srtt_ms", "fast"),
+    ],
+)
+def test_wins_are_by_the_direction_of_the_metric(metric, wanted):
+    rows = [
+        {"scheduler": name, "x": 1.0, "mean": mean, "low": mean, "high": mean, "runs": 1}
+        for name, mean in (("fast", 4.0), ("slow", 5.0))
+    ]
+    [won] = data(sweep_plots._wins(rows, ["x"], metric, []))
+    assert [row["scheduler"] for row in won] == [wanted]
+
+
+def test_no_scheduler_wins_by_a_metric_that_describes_the_run(swept):
+    with pytest.raises(
+        pathweave.InputError,
+        match="y = in_flight_segments: neither more nor less of it is better; allowed with kind = wins: .*goodput_mbps",
+    ):
+        swept.plot(y="in_flight_segments", kind="wins")
+
+
+OWN = """name = "my own name"
+duration = "500ms"
+measure_from = "0s"
+[[path]]
+name = "fibre"
+rate = "10Mbps"
+delay = "5ms"
+[[path]]
+name = "radio"
+rate = "5Mbps"
+delay = "20ms"
+"""
+
+
+def test_a_sweep_over_a_scenarios_file_names_its_paths(tmp_path, small_plan):
+    (tmp_path / "own.toml").write_text(OWN)
+    text = small_plan.replace('"wifi-lte"', '"own.toml"').replace("path.lte.loss", "path.radio.loss")
+    (tmp_path / "plan.toml").write_text(text)
+    shown = pathweave.sweep(tmp_path / "plan.toml", out=tmp_path / "out").plot().to_json()
+    assert "plain TCP, fibre" in shown
+    assert "plain TCP, radio" in shown
+    assert "tcp-path" not in shown
+
+
+@pytest.mark.parametrize("what", ["results", "swept"])
+def test_without_altair_the_error_says_what_to_install(what, request, tmp_path):
+    """In a process of its own, in which Altair cannot be imported."""
+    request.getfixturevalue("swept")
+    calls = {
+        "results": "pathweave.compare('wifi-lte', schedulers='minrtt', seeds=1, duration=0.2, measure_from=0).plot()",
+        "swept": f"pathweave.sweep({str(tmp_path / 'plan.toml')!r}, out={str(tmp_path / 'out')!r}).plot()",
+    }
+    (tmp_path / "plan.toml").write_text(request.getfixturevalue("small_plan"))
+    text = f"import sys; sys.modules['altair'] = None\nimport pathweave\n{calls[what]}"
+    done = subprocess.run([sys.executable, "-P", "-c", text], capture_output=True, text=True, timeout=120)
+    assert "InputError: plots are made by Altair: pip install 'pathweave[plot]'" in done.stderr
+
+
+def test_each_scenario_is_ranked_by_its_own_measure():
+    stream = pathweave.Scenario.builtin("wifi-lte")
+    stream.connection.workload = "cbr:rate=1Mbps:message=5KiB"
+    bulk = pathweave.Scenario.builtin("wlan-3g")
+    both = pathweave.compare([bulk, stream], schedulers=["minrtt", "blest"], seeds=2, duration=2, measure_from=0)
+    judged = {row["scenario"]: (row["judged_by"], row["reference"]) for row in both.summary}
+    assert {by for by, _ in judged.values()} == {"goodput_mbps", "delay_p99_ms"}
+    for kind in ("ranking", "paired", "cdf"):
+        first, second = (part for part in both.plot(kind=kind).to_dict()["vconcat"])
+        assert "goodput, Mbit/s" in str(first)
+        assert "message delay p99, ms" in str(second)
+        assert "goodput" not in str(second)
+
+
+def test_an_empty_metric_is_no_default(results):
+    with pytest.raises(pathweave.InputError, match="metric = : allowed: "):
+        results.plot("", kind="series")
+
+
+def test_the_last_step_of_a_series_has_its_length(results):
+    rows = [row for row in with_key(results.plot(kind="series"), "time_s") if row["scheduler"] == "minrtt"]
+    step = results.run(0)["series"]["step_s"]
+    times = sorted(row["time_s"] for row in rows)
+    assert times[-1] - times[-2] == pytest.approx(step)
+    short = {"duration": step, "measure_from": 0}
+    one = pathweave.compare("wifi-lte", schedulers="minrtt", seeds=1, **short).plot(kind="series")
+    rows = [row for row in with_key(one, "time_s") if row["scheduler"] == "minrtt"]
+    assert [row["time_s"] for row in rows] == pytest.approx([0, step])
+
+
 def test_a_wrong_axis_is_named(swept):
     with pytest.raises(
-        pathweave.InputError, match=r"x = buffer \(did you mean buffer_kb\?\): allowed: buffer_kb, loss"
+        pathweave.InputError, match=r"x = buffer \(did you mean buffer_kb\?\): allowed: buffer_kb, loss_percent"
     ):
         swept.plot(x="buffer")
     with pytest.raises(pathweave.InputError, match=r"y = goodput \(did you mean goodput_mbps\?\)"):
@@ -145,7 +246,12 @@ def test_a_mean_over_other_parameters_has_no_interval_and_says_so(swept):
     ("freedom", "wanted"), [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (9, 2.262), (29, 2.045), (120, 1.980)]
 )
 def test_students_t_is_that_of_the_tables(freedom, wanted):
-    assert plots.student_t(freedom) == pytest.approx(wanted, rel=2e-3)
+    values = [float(i % 3) for i in range(freedom + 1)]
+    mean, low, high = plots.interval(values)
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    assert mean == pytest.approx(statistics.fmean(values))
+    assert (high - mean) / error == pytest.approx(wanted, rel=1e-3)
+    assert (mean - low) / error == pytest.approx(wanted, rel=1e-3)
 
 
 def test_titles_have_units():

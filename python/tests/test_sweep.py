@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import polars
+import pyarrow.parquet
 import pytest
 
 import pathweave
@@ -71,10 +72,62 @@ def test_rows_are_the_commands(here, command, tmp_path, plan):
     assert len(mine) == len(theirs) == RUNS == here.made
     for row, record in zip(mine, theirs, strict=True):
         assert (row["run"], row["digest"]) == (record["run"], record["digest"])
-        assert row["at_buffer"] == record["point"]["buffer"]
+        assert row["at_buffer_kb"] == record["point"]["buffer_kb"] in (40, 400)
         assert {name: row[name] for name in record["metrics"]} == record["metrics"]
     assert here.to_polars().height == RUNS
     assert polars.scan_parquet(here.path).filter(polars.col("variant") == "blest").collect().height == 6
+
+
+TYPED = (
+    PLAN.split("[[claim]]")[0].replace("[40, 400]", '["200KB", "50KB"]').replace('"{}KB"', '"{}"')
+    + """
+[[parameter]]
+name = "pr"
+values = [true, false]
+set = { "connection.pr" = "{}" }
+
+[[parameter]]
+name = "loss"
+values = [0, 0.5]
+set = { "path.lte.loss" = "{}%" }
+
+[[parameter]]
+name = "congestion"
+values = ["lia", "cubic"]
+set = { "connection.congestion" = "{}" }
+"""
+)
+
+
+def test_parameters_have_the_types_of_their_values(plan, tmp_path):
+    plan.write_text(TYPED.replace("seeds = 3", "seeds = 1"))
+    made = pathweave.sweep(plan, out=tmp_path / "out")
+    assert made.columns[7:11] == ["at_buffer_kb", "at_pr", "at_loss_percent", "at_congestion"]
+    assert [str(made.to_arrow().schema.field(name).type) for name in made.columns[7:11]] == [
+        "int64",
+        "bool",
+        "double",
+        "string",
+    ]
+    assert (made[0]["at_buffer_kb"], made[0]["at_pr"], made[0]["at_loss_percent"]) == (200, True, 0.0)
+    frame = made.to_pandas()
+    assert list(frame.groupby("at_buffer_kb")["goodput_mbps"].mean().index) == [50, 200]
+    [row] = json.loads(made.head(1).to_pandas().to_json(orient="records"))
+    assert row["at_congestion"] == "lia"
+    # Claims and pages read what the table has.
+    assert made.claims() == []
+
+
+def test_the_commands_table_has_the_same_columns_and_rows(plan, tmp_path):
+    plan.write_text(TYPED.replace("seeds = 3", "seeds = 1"))
+    made = pathweave.sweep(plan, out=tmp_path / "out")
+    out = tmp_path / "theirs"
+    call = [sys.executable, "-m", "pathweave", "sweep", str(plan), "--out", str(out), "--parquet"]
+    subprocess.run(call, check=True, capture_output=True)
+    theirs = pyarrow.parquet.read_table(out / "runs.parquet")
+    mine = made.to_arrow()
+    assert theirs.schema.remove_metadata() == mine.schema.remove_metadata()
+    assert theirs.to_pylist() == mine.to_pylist()
 
 
 def test_claims_are_decided(here, command, tmp_path, plan):
@@ -404,9 +457,7 @@ def test_all_digests_are_those_of_the_command(plan, command, tmp_path):
     subprocess.run(call, check=True, capture_output=True)
     by_command = {(run["scheduler"], run["seed"]): run["digest"] for run in map(json.loads, lines.open())}
     by_python = {(row["scheduler"], row["seed"]): row["digest"] for row in compared.runs.rows()}
-    by_ray = {
-        (r["variant"], r["seed"]): r["digest"] for r in made.to_arrow().to_pylist() if float(r["at_buffer"]) == 40
-    }
+    by_ray = {(r["variant"], r["seed"]): r["digest"] for r in made.to_arrow().to_pylist() if r["at_buffer_kb"] == 40}
     assert len(by_command) == 12
     assert by_command == by_python == by_ray
 
@@ -445,8 +496,8 @@ def test_failed_runs_are_null_and_are_in_no_mean(plan, tmp_path):
     assert measured
     assert all(failed[name].null_count() == failed.height for name in measured)
     # The example of docs/python.md.
-    means = runs.group_by("at_buffer", "variant").agg(polars.col("goodput_mbps").mean())
+    means = runs.group_by("at_buffer_kb", "variant").agg(polars.col("goodput_mbps").mean())
     for buffer, variant, mean in means.iter_rows():
-        here = (polars.col("at_buffer") == buffer) & (polars.col("variant") == variant)
+        here = (polars.col("at_buffer_kb") == buffer) & (polars.col("variant") == variant)
         whole = runs.filter(here & (polars.col("status") != "failed"))["goodput_mbps"].to_list()
         assert mean == (pytest.approx(sum(whole) / len(whole)) if whole else None)

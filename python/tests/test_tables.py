@@ -37,6 +37,7 @@ def test_rows_columns_and_slices_are_those_of_arrow(table):
     assert isinstance(table.head(), pathweave.Table)
     assert len(table.head(10**6)) == len(wanted)
     assert len(table[5:5]) == 0
+    assert table[5:5:2].to_arrow().num_rows == len(table[0:0:-1][name]) == 0
 
 
 def test_every_library_reads_every_table_and_its_parts(table):
@@ -56,6 +57,14 @@ def test_a_data_frame_has_numbers(results):
     assert frame.groupby("scheduler")["goodput_mbps"].mean()["minrtt"] == pytest.approx(
         results.runs.to_polars().filter(scheduler="minrtt")["goodput_mbps"].mean()
     )
+
+
+def test_a_column_is_the_callers_own(table):
+    name = table.columns[0]
+    before = table[name]
+    table[name].clear()
+    table.column(name).clear()
+    assert table[name] == before
 
 
 def test_what_is_shown_has_the_size_and_the_first_rows(results, swept, monkeypatch):
@@ -100,6 +109,17 @@ def test_metrics_by_path_are_a_long_table_too(results):
         assert row["goodput_mbps"] == run["per_path_goodput_mbps"][place]
         assert row["time_slow_start_s"] == run["time_slow_start_by_path_s"][place]
     assert results.path_names("wifi-lte") == ["wifi", "lte"]
+
+
+def test_series_name_the_row_of_their_run(results):
+    runs = results.runs.rows()
+    for row in results.series[::50]:
+        run = runs[row["run"]]
+        assert (row["scheduler"], row["seed"]) == (run["scheduler"], run["seed"])
+    assert {*results.series["run"]} == set(range(16))
+    assert {*results.series_of("blest", 2)["run"]} == {
+        number for number, run in enumerate(runs) if (run["scheduler"], run["seed"]) == ("blest", 2)
+    }
 
 
 def test_a_sweep_that_is_not_finished_says_so(tmp_path, small_plan):

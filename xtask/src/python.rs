@@ -150,7 +150,8 @@ fn lint(environment: &Environment) -> Result<(), String> {
     run(&mut clippy)
 }
 
-/// Installs the wheel in an environment without anything else and without Cargo, and runs the README's example.
+/// Installs the wheel in an environment without anything else and without Cargo, and runs the README's example and
+/// the command.
 fn clean_install(python: &str, wheel: &Path) -> Result<(), String> {
     let folder = target().join("python-clean");
     run(Command::new(python).args(["-m", "venv", "--clear"]).arg(&folder))?;
@@ -160,7 +161,8 @@ fn clean_install(python: &str, wheel: &Path) -> Result<(), String> {
         command
     };
     run(inside(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]).arg(wheel))?;
-    run(&mut inside(&["-P", "-c", &readme_example()?]))
+    run(&mut inside(&["-P", "-c", &readme_example()?]))?;
+    run(&mut inside(&["-P", "-m", "pathweave", "list", "scenarios"]))
 }
 
 /// The first Python example of the README.
