@@ -22,11 +22,11 @@ type Link = (f64, u32, &'static str);
 #[derive(Clone, Copy)]
 enum Bound {
     /// A fraction of what the first leg carries alone.
-    OfFirst(f64),
+    First(f64),
     /// A fraction of the sum of what each leg carries alone.
-    OfSum(f64),
+    Sum(f64),
     /// A fraction of what `weave` itself carries with fewer legs.
-    OfFewer(f64),
+    Fewer(f64),
 }
 
 const QUEUE: &str = "100packets";
@@ -35,20 +35,20 @@ const CASES: [Case; 5] = [
         name: "a dead leg, 1 s of queue",
         links: &[(56.0, 22, QUEUE), (0.48, 22, "60KB")],
         legs: &[2],
-        bound: Bound::OfFirst(0.95),
+        bound: Bound::First(0.95),
     },
     Case {
         name: "a dead leg, 9 s of queue",
         links: &[(56.0, 22, QUEUE), (0.48, 22, "540KB")],
         legs: &[2],
-        bound: Bound::OfFirst(0.95),
+        bound: Bound::First(0.95),
     },
-    Case { name: "fast links", links: &[(300.0, 10, "1MB"), (80.0, 30, "1MB")], legs: &[2], bound: Bound::OfSum(0.9) },
+    Case { name: "fast links", links: &[(300.0, 10, "1MB"), (80.0, 30, "1MB")], legs: &[2], bound: Bound::Sum(0.9) },
     Case {
         name: "fast links, a tenth",
         links: &[(30.0, 10, QUEUE), (8.0, 30, QUEUE)],
         legs: &[2],
-        bound: Bound::OfSum(0.9),
+        bound: Bound::Sum(0.9),
     },
     Case {
         name: "more and more legs",
@@ -61,7 +61,7 @@ const CASES: [Case; 5] = [
             (5.0, 120, QUEUE),
         ],
         legs: &[1, 2, 4, 6],
-        bound: Bound::OfFewer(0.97),
+        bound: Bound::Fewer(0.97),
     },
 ];
 /// Cases of the same links: at their whole rates, and at a tenth. One of the two is measured.
@@ -123,13 +123,13 @@ impl Case {
     fn rows(&self) -> Result<String, String> {
         let alone = |leg| self.transfer(&[leg], "weave", SECONDS);
         let (mut reference, what) = match self.bound {
-            Bound::OfFirst(_) => (alone(0)?, "of the first leg alone"),
-            Bound::OfSum(_) => {
+            Bound::First(_) => (alone(0)?, "of the first leg alone"),
+            Bound::Sum(_) => {
                 ((0..self.links.len()).map(alone).sum::<Result<f64, _>>()?, "of the legs alone, added up")
             }
-            Bound::OfFewer(_) => (0.0, "with fewer legs"),
+            Bound::Fewer(_) => (0.0, "with fewer legs"),
         };
-        let (Bound::OfFirst(part) | Bound::OfSum(part) | Bound::OfFewer(part)) = self.bound;
+        let (Bound::First(part) | Bound::Sum(part) | Bound::Fewer(part)) = self.bound;
         let mut rows = String::new();
         for legs in self.legs {
             let used: Vec<usize> = (0..*legs).collect();
@@ -150,7 +150,7 @@ impl Case {
                 links.join(", "),
                 rates_shown.join(" | ")
             );
-            if matches!(self.bound, Bound::OfFewer(_)) {
+            if matches!(self.bound, Bound::Fewer(_)) {
                 reference = reference.max(rates[0]);
             }
         }
