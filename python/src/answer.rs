@@ -1,8 +1,7 @@
 //! The answers of schedulers in Python.
 
 use crate::view::SubflowView;
-use pathweave_proto::scheduler::{Assign as CoreAssign, Decision, Reason, View as CoreView, WindowUse};
-use pathweave_proto::{DataSeq, SubflowId};
+use pathweave_scheduler::{Assign as CoreAssign, DataSeq, Decision, Reason, SubflowId, View as CoreView, WindowUse};
 use pathweave_units::{Duration, Instant};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

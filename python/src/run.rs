@@ -6,10 +6,10 @@ use crate::scenario::Document;
 use crate::scheduler::registry;
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;
-use pathweave_proto::parameter::Described;
 use pathweave_runner::{
     Failure, Request, RunOutcome, RunPlan, Source, TELLING, Watch, caught, execute, plans, simulate,
 };
+use pathweave_scheduler::parameter::Described;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::num::NonZero;

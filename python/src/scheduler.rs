@@ -3,11 +3,9 @@
 use crate::answer::{decision, word};
 use crate::view::{Event, View};
 use pathweave_algorithms::Registry;
-use pathweave_proto::parameter::{Described, Kind, Parameter, ParameterError, Values};
-use pathweave_proto::scheduler::{
-    Decision, Event as CoreEvent, Quantity, Scheduler, SchedulerFactory, View as CoreView,
-};
 use pathweave_runner::SchedulerFault;
+use pathweave_scheduler::parameter::{Described, Kind, Parameter, ParameterError, Values};
+use pathweave_scheduler::{Decision, Event as CoreEvent, Quantity, Scheduler, SchedulerFactory, View as CoreView};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::fmt;

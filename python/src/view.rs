@@ -1,9 +1,9 @@
 //! The view of a scheduler in Python.
 
-use pathweave_proto::scheduler::{
-    BlockedBy, ClippedBy, Event as CoreEvent, LossKind, Phase, SubflowView as CoreSubflow, View as CoreView,
+use pathweave_scheduler::{
+    BlockedBy, ClippedBy, DataSeq, Event as CoreEvent, LossKind, Phase, SubflowId, SubflowSet,
+    SubflowView as CoreSubflow, View as CoreView,
 };
-use pathweave_proto::{DataSeq, SubflowId, SubflowSet};
 use pathweave_units::{Duration, Instant};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -7,7 +7,7 @@ use crate::plan::{Source, check};
 use pathweave_algorithms::Registry;
 use pathweave_lab::explain::{Explanation, explain};
 use pathweave_lab::scenario::{Scenario, ScenarioError, SchedulerSpec, Variant};
-use pathweave_proto::parameter::parse_time;
+use pathweave_scheduler::parameter::parse_time;
 use pathweave_units::{Duration, Instant};
 
 /// The time that is shown if no end is given.

@@ -5,9 +5,9 @@ use crate::request::{Item, Offer, Planned, Ran, Request, Text};
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::RunResult;
 use pathweave_lab::scenario::{BUILTIN, Document, Scenario};
-use pathweave_proto::parameter::Described;
 use pathweave_report::explain_page;
 use pathweave_runner::{Explained, Failure, Run, RunPlan, Source, TELLING, explanation, plans, simulate, version};
+use pathweave_scheduler::parameter::Described;
 use serde::Serialize;
 
 /// The laboratory of one page: at most one plan at a time, with its finished runs.
