@@ -33,8 +33,9 @@ pub(crate) fn text(command: &mut Command) -> Result<String, String> {
 }
 
 /// Builds every program that the checks run in release: the command, the digests, the gates, the faults and the counted
-/// simulator; and the schedulers' C library. They are built together, because Cargo would otherwise build shared crates again for each. No example is
-/// among them: for an example Cargo builds all crates with the features that their tests need.
+/// simulator. The schedulers' C library is built with them. They are built together, because Cargo would otherwise build
+/// shared crates again for each. No example is among them: for an example Cargo builds all crates with the features that
+/// their tests need.
 ///
 /// # Errors
 /// If one does not build.

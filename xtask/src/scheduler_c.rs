@@ -21,7 +21,7 @@ const COMPARED: [&str; 2] = ["weave", "roundrobin"];
 /// Warnings, which are errors in the example and the header.
 const STRICT: &str = "-Wall -Wextra -Werror -pedantic";
 
-/// What compiles and checks programs in C.
+/// The tools that compile and check programs in C.
 pub(crate) const TOOLS: [Tool; 4] = [setup::GCC, setup::GXX, setup::PKG_CONFIG, setup::VALGRIND];
 
 /// Builds the library alone.

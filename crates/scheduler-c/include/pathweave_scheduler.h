@@ -16,7 +16,7 @@
 #define PATHWEAVE_MAX_PATHS 32
 
 /*
- No path.
+ The number that stands for no path.
  */
 #define PATHWEAVE_NO_PATH UINT32_MAX
 
@@ -114,7 +114,7 @@ enum pathweave_status {
 };
 
 /*
- What a decision asks for.
+ The kind of a decision.
  */
 enum pathweave_action {
   /*
@@ -181,13 +181,13 @@ struct pathweave_parameter {
    */
   const char *name;
   /*
-   Its value, as on the command line of `pathweave`: a number, a time such as "10ms", a word, "true" or "false".
+   The value, as on the command line of `pathweave`: a number, a time such as "10ms", a word, "true" or "false".
    */
   const char *value;
 };
 
 /*
- What the program knows of a path now. Fill the struct with zeros first: a field that stays 0 is unknown, and its
+ A path as the program knows it now. Fill the struct with zeros first: a field that stays 0 is unknown, and its
  comment says what is assumed instead. Only `size`, `id`, `mss_bytes` and `congestion_window_bytes` must be set.
  */
 struct pathweave_path {
@@ -291,7 +291,7 @@ struct pathweave_path {
 };
 
 /*
- What the program knows now: the time, the receiver's window, and all paths that are up.
+ The program's knowledge now: the time, the receiver's window, and all paths that are up.
  */
 struct pathweave_view {
   /*
@@ -360,7 +360,7 @@ struct pathweave_decision {
    */
   size_t size;
   /*
-   What to do.
+   Whether to send or to wait.
    */
   enum pathweave_action action;
   /*
@@ -394,8 +394,8 @@ extern "C" {
  `pathweave_scheduler_name` lists.
 
  `parameters` has `parameter_count` parameters that differ from their defaults; null if there are none. `*scheduler`
- is the new handle, or null after an error. If `error` is not null, a text that says what is wrong and what is allowed
- is written there, cut to `error_length` bytes with its zero; it is empty if all is well.
+ is the new handle, or null after an error. If `error` is not null, the error's text is written there, cut to
+ `error_length` bytes with its zero: the wrong name or value, and the allowed ones. It is empty if all is well.
  */
 enum pathweave_status pathweave_scheduler_new(const char *name,
                                               const struct pathweave_parameter *parameters,
@@ -514,7 +514,7 @@ size_t pathweave_scheduler_error(struct pathweave_scheduler *scheduler,
 const char *pathweave_scheduler_name(size_t index);
 
 /*
- What a status means, in general; null if there is no such status. The text stays valid.
+ The meaning of a status; null if there is no such status. The text stays valid.
  */
 const char *pathweave_status_text(uint32_t status);
 

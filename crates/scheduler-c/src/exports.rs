@@ -21,8 +21,8 @@ use std::panic::catch_unwind;
 /// `pathweave_scheduler_name` lists.
 ///
 /// `parameters` has `parameter_count` parameters that differ from their defaults; null if there are none. `*scheduler`
-/// is the new handle, or null after an error. If `error` is not null, a text that says what is wrong and what is allowed
-/// is written there, cut to `error_length` bytes with its zero; it is empty if all is well.
+/// is the new handle, or null after an error. If `error` is not null, the error's text is written there, cut to
+/// `error_length` bytes with its zero: the wrong name or value, and the allowed ones. It is empty if all is well.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_new(
     name: *const c_char,
@@ -229,7 +229,7 @@ pub extern "C" fn pathweave_scheduler_name(index: usize) -> *const c_char {
     name.map_or(ptr::null(), |name| name.as_ptr())
 }
 
-/// What a status means, in general; null if there is no such status. The text stays valid.
+/// The meaning of a status; null if there is no such status. The text stays valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn pathweave_status_text(status: u32) -> *const c_char {
     Status::of(status).map_or(ptr::null(), |status| status.text().as_ptr())

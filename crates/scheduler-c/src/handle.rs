@@ -3,7 +3,7 @@
 use crate::accept;
 use crate::answer;
 use crate::pointers::Given;
-use crate::state::{Blocked, State};
+use crate::state::{self, Blocked, State};
 use crate::status::{Fault, Status};
 use crate::types::{Action, Decision as DecisionInC, NO_PATH, Range as RangeInC, UNKNOWN};
 use core::ops::Range;
@@ -24,7 +24,7 @@ pub struct Handle {
     /// The last decision to send: its path, its range, and the limit that shortened it.
     offer: Option<(SubflowId, Range<DataSeq>, Option<ClippedBy>)>,
     reason: Option<Reason>,
-    /// Where acknowledged ranges are kept during a call.
+    /// The ranges of the present call.
     ranges: Vec<Range<DataSeq>>,
     error: String,
     poisoned: bool,
@@ -169,7 +169,7 @@ impl Handle {
 
     pub(crate) fn assigned(&mut self, given: &Given<'_>, path: u32, start: u64, end: u64) -> Result<(), Fault> {
         let subflow = self.state.known(path)?;
-        let range = self.state.range(&RangeInC { start, end }, self.state.map().written_end(), "written")?;
+        let range = state::range(&RangeInC { start, end }, self.state.map().written_end(), "written")?;
         self.state.see(given, self.state.up())?;
         let offer = self.offer.take().filter(|(id, offered, _)| *id == subflow && offered.start == range.start);
         let clipped_by = offer.and_then(|(_, offered, by)| match range.end < offered.end {
@@ -214,7 +214,7 @@ impl Handle {
         let given_end = self.state.map().given_end();
         self.ranges.clear();
         for range in ranges {
-            self.ranges.push(self.state.range(range, given_end, "given")?);
+            self.ranges.push(state::range(range, given_end, "given")?);
         }
         Ok(())
     }
@@ -256,7 +256,7 @@ impl Handle {
         self.reason.as_ref().map_or(String::new(), Reason::to_string)
     }
 
-    /// What was wrong with the last wrong call.
+    /// The text of the last error.
     pub(crate) fn error(&self) -> &str {
         &self.error
     }

@@ -1,5 +1,5 @@
-//! What the library keeps of a stream: which bytes were written, given to paths and acknowledged, which paths are up, and
-//! what the program said about them last.
+//! The library's memory of a stream: the bytes that were written, given to paths and acknowledged, the paths that are
+//! up, and the program's last view of them.
 
 use crate::accept::{self, LATEST, MOST_BYTES, NO_LIMIT, wrong};
 use crate::pointers::Given;
@@ -26,7 +26,7 @@ pub(crate) struct State {
     up: SubflowSet,
     /// The paths of the last view, ordered by number.
     paths: Vec<SubflowView>,
-    /// Where the next view is made before it is accepted.
+    /// The next view, until it is accepted.
     next: Vec<SubflowView>,
     now: Instant,
     view: ViewInC,
@@ -114,22 +114,6 @@ impl State {
         let room = MOST_BYTES - self.map.written_end().0;
         let most = || Fault::new(Status::Value, format!("{bytes} bytes written; allowed: up to {room} more"));
         (bytes <= room).then_some(()).ok_or_else(most)
-    }
-
-    /// A range that ends at `most` or before.
-    pub(crate) fn range(
-        &self,
-        range: &crate::types::Range,
-        most: DataSeq,
-        what: &str,
-    ) -> Result<Range<DataSeq>, Fault> {
-        let (start, end) = (DataSeq(range.start), DataSeq(range.end));
-        if start < end && end <= most {
-            return Ok(start..end);
-        }
-        let text =
-            format!("the range from {start} to {end}; allowed: not empty, up to {most}, the end of the {what} data");
-        Err(Fault::new(Status::Range, text))
     }
 
     /// Records that a path was given a range.
@@ -237,4 +221,14 @@ fn check(view: &ViewInC, last: Instant) -> Result<(), Fault> {
         Some((field, value, most)) => Err(wrong("the view", field, value, format!("up to {most}"))),
         None => Ok(()),
     }
+}
+
+/// A range that ends at `most` or before.
+pub(crate) fn range(range: &crate::types::Range, most: DataSeq, what: &str) -> Result<Range<DataSeq>, Fault> {
+    let (start, end) = (DataSeq(range.start), DataSeq(range.end));
+    if start < end && end <= most {
+        return Ok(start..end);
+    }
+    let text = format!("the range from {start} to {end}; allowed: not empty, up to {most}, the end of the {what} data");
+    Err(Fault::new(Status::Range, text))
 }

@@ -37,7 +37,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// What the status means, for C.
+    /// The meaning of the status, for C.
     pub(crate) fn text(self) -> &'static core::ffi::CStr {
         match self {
             Status::Ok => c"ok",
@@ -77,7 +77,7 @@ impl Status {
     }
 }
 
-/// A wrong call: its status, and a text that names what is wrong, where, and what is allowed.
+/// A wrong call: its status, and a text with the field, its value and the allowed values.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) status: Status,

@@ -8,7 +8,7 @@ use core::ffi::c_char;
 /// Most paths that can be up at one time. Paths are numbered from 0.
 pub const MAX_PATHS: u32 = 32;
 
-/// No path.
+/// The number that stands for no path.
 pub const NO_PATH: u32 = u32::MAX;
 
 /// A number that the program does not know.
@@ -33,7 +33,7 @@ pub const VIEW_WRITER_WAITS: u32 = 1;
 pub struct Parameter {
     /// The parameter's name.
     pub name: *const c_char,
-    /// Its value, as on the command line of `pathweave`: a number, a time such as "10ms", a word, "true" or "false".
+    /// The value, as on the command line of `pathweave`: a number, a time such as "10ms", a word, "true" or "false".
     pub value: *const c_char,
 }
 
@@ -73,7 +73,7 @@ pub enum Loss {
     Timeout = 1,
 }
 
-/// What the program knows of a path now. Fill the struct with zeros first: a field that stays 0 is unknown, and its
+/// A path as the program knows it now. Fill the struct with zeros first: a field that stays 0 is unknown, and its
 /// comment says what is assumed instead. Only `size`, `id`, `mss_bytes` and `congestion_window_bytes` must be set.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -129,7 +129,7 @@ pub struct Path {
     pub reserved: u32,
 }
 
-/// What the program knows now: the time, the receiver's window, and all paths that are up.
+/// The program's knowledge now: the time, the receiver's window, and all paths that are up.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct View {
@@ -156,7 +156,7 @@ pub struct View {
     pub reserved: u32,
 }
 
-/// What a decision asks for.
+/// The kind of a decision.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -172,7 +172,7 @@ pub enum Action {
 pub struct Decision {
     /// `sizeof(struct pathweave_decision)`.
     pub size: usize,
-    /// What to do.
+    /// Whether to send or to wait.
     pub action: Action,
     /// The path that carries the range. If `action` is a wait: the path that the rule waits for, or `PATHWEAVE_NO_PATH`.
     pub path: u32,
