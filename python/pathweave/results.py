@@ -88,10 +88,10 @@ class Results:
     def series(self) -> Table:
         """The series over time as a long table: a row for each run, quantity, place and step.
 
-        ``run`` is the number of the row in `runs`. ``time_s`` is the step's start. ``quantity`` says what ``value`` is: ``goodput_mbps``, ``path_mbps``,
-        ``out_of_order_bytes``, ``cwnd_segments``, ``in_flight_segments``, ``srtt_ms``, ``queue_bytes``, ``capacity_mbps``, and what a
-        scheduler carries along. ``connection``, ``path`` and ``link`` name the object of the value, unless the value
-        is for the whole run.
+        ``run`` is the number of the row in `runs`. ``time_s`` is the step's start. ``quantity`` says what ``value`` is:
+        ``goodput_mbps``, ``path_mbps``, ``out_of_order_bytes``, ``cwnd_segments``, ``in_flight_segments``, ``srtt_ms``,
+        ``queue_bytes``, ``capacity_mbps``, and what a scheduler carries along. ``connection``, ``path`` and ``link`` name
+        the object of the value, unless the value is for the whole run.
         """
         return Table(self._native.series())
 

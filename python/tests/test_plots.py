@@ -158,7 +158,8 @@ def test_no_scheduler_wins_by_a_metric_that_describes_the_run(swept):
         swept.plot(y="in_flight_segments", kind="wins")
 
 
-OWN = """name = "my own name"
+OWN = """format = 1
+name = "my own name"
 duration = "500ms"
 measure_from = "0s"
 [[path]]
