@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// The source of the kernel for which the patches are, as Debian packs it.
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
 const PATCHES: &str = "linux/patches";
+
 /// A kernel that was built.
 #[derive(Debug)]
 pub(super) struct Kernel {
@@ -18,14 +19,13 @@ pub(super) struct Kernel {
     pub(super) version: String,
 }
 
-/// Tests the schedulers outside of a kernel. Then builds the kernel in `folder`, or takes the one that is there if the
-/// patches are the same.
+/// Tests the schedulers outside of a kernel, and builds the kernel in `folder`. If the kernel that is there has the same
+/// patches, neither is done again.
 ///
 /// # Errors
 /// If a tool cannot be installed, if a test fails, if a patch does not apply, or if the kernel does not build.
 pub(super) fn build(folder: &Path) -> Result<Kernel, String> {
     setup::install(&setup::LINUX)?;
-    run(&mut program("python3", "linux/tests/run.py"))?;
     let patches = patches()?;
     let version = version(&patches)?;
     let kernel = Kernel { folder: folder.to_owned(), version };
@@ -34,6 +34,7 @@ pub(super) fn build(folder: &Path) -> Result<Kernel, String> {
         println!("the kernel in {} has these patches", folder.display());
         return Ok(kernel);
     }
+    run(&mut program("python3", "linux/tests/run.py"))?;
     if !tree.join("Makefile").is_file() {
         fs::create_dir_all(&tree).map_err(|e| format!("{}: {e}", tree.display()))?;
         run(program("tar", "--strip-components=1 -xf").arg(SOURCE).arg("-C").arg(&tree))?;
