@@ -192,8 +192,8 @@ def test_a_truth_value_is_no_number_of_columns(results):
 
 def test_only_the_engines_errors_are_translated():
     assert str(pathweave.InputError("my --seeds.toml")) == "my --seeds.toml"
-    with pytest.raises(pathweave.InputError, match="^against = "):
-        compare(against="blest")
+    with pytest.raises(pathweave.InputError, match="^start"):
+        pathweave.explain("wifi-lte", start="2 parsecs", duration=0.2, measure_from=0)
 
 
 def test_arguments_of_numpy_are_numbers():

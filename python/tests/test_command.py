@@ -42,7 +42,7 @@ def test_explain_and_mistakes(tmp_path):
     shown = run("explain", "wifi-lte", "--scheduler", "minrtt", "--to", "100ms")
     assert (shown.returncode, "minrtt" in shown.stdout) == (0, True)
     wrong = run("compare", "wifi-lte", "--schedulers", "minrt")
-    assert (wrong.returncode, "did you mean minrtt?" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "did you mean `minrtt`?" in wrong.stderr) == (2, True)
     usage = run("compare", "--sceduler", "minrtt")
     assert (usage.returncode, "Usage: pathweave compare" in usage.stderr) == (2, True)
 
