@@ -145,6 +145,11 @@ pub(crate) struct ExplainOptions {
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
 
+    /// Shows only this connection, if the scenario measures several [default: one of each group of equal ones; with
+    /// --jsonl and --report all].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) connection: Option<String>,
+
     /// The run's seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
