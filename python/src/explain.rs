@@ -54,7 +54,7 @@ pub(crate) fn explain_run(
     own: Vec<Bound<'_, PyAny>>,
 ) -> PyResult<Explanation> {
     let registry = registry(&own)?;
-    let what = Explained { scheduler, seed, from: start, to: end };
+    let what = Explained { scheduler, seed, from: start, to: end, connection: None };
     let made = with_scheduler(py, scheduler, || explanation(&document.source, &what, &registry))?;
     made.map(Explanation).map_err(|failure| raised(py, &failure))
 }

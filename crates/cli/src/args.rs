@@ -159,6 +159,11 @@ pub(crate) struct ExplainOptions {
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
 
+    /// Shows only this connection, if the scenario measures several [default: one of each group of equal ones; with
+    /// --jsonl and --report all].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) connection: Option<String>,
+
     /// The run's seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -222,6 +227,19 @@ pub(crate) struct ArenaOptions {
     /// Schedulers, separated by commas; the first is compared with each other one.
     #[arg(value_name = "SCHEDULERS")]
     pub(crate) schedulers: Option<String>,
+
+    /// More schedulers to compare the first one with, separated by commas. The page begins with the first of them
+    /// [default: the second of SCHEDULERS].
+    #[arg(long, value_name = "A,B", requires = "schedulers")]
+    pub(crate) against: Option<String>,
+
+    /// Makes the runs of one point, such as bulk-evaluation/3, and writes their page; the arena's page names the points.
+    #[arg(long, value_name = "FAMILY/N", conflicts_with = "only")]
+    pub(crate) point: Option<String>,
+
+    /// Also shows the decisions of the first two schedulers in the second in which they part.
+    #[arg(long, requires = "point")]
+    pub(crate) explain: bool,
 
     /// Number of seeds, from 1 on [default: as the plans say].
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZero<u32>>)]

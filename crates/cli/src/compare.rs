@@ -20,8 +20,10 @@ use std::path::PathBuf;
 const DEFAULT_PAGE: &str = "pathweave-report.html";
 /// Default number of seeds.
 const DEFAULT_SEEDS: u32 = 5;
-/// Width of the tables, unless COLUMNS is larger.
+/// Width of the tables if standard output is no terminal, and their least width.
 const COLUMNS: usize = 80;
+/// Greatest width of the tables.
+const MOST_COLUMNS: usize = 200;
 /// Most lines about runs that did not complete.
 const MOST_PROBLEMS: usize = 20;
 
@@ -108,10 +110,10 @@ fn is_bad(run: &RunResult) -> bool {
     run.status == Status::Failed || (run.status == Status::Stalled && run.plain_tcp.is_none())
 }
 
-/// Largest width of the tables.
+/// Largest width of the tables: COLUMNS if that is set, else the width of the terminal.
 fn columns() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse::<usize>().ok());
-    said.map_or(COLUMNS, |columns| columns.clamp(COLUMNS, 200))
+    said.or_else(terminal::width).map_or(COLUMNS, |columns| columns.clamp(COLUMNS, MOST_COLUMNS))
 }
 
 /// The output for the page, if one is wanted.
@@ -123,7 +125,7 @@ fn page_output(options: &CompareOptions) -> Option<Output> {
 fn shown(comparisons: &[Comparison], options: &CompareOptions, pages: &[PathBuf], columns: usize) -> String {
     let mut text = String::new();
     for comparison in comparisons {
-        text.push_str(&ranked(comparison, options.why.as_deref(), columns));
+        text.push_str(&terminal::with_best_row(&ranked(comparison, options.why.as_deref(), columns)));
     }
     match pages {
         [] => text.push_str("--report FILE.html writes all of this as a page, with everything over time.\n"),
@@ -143,7 +145,8 @@ fn problems(results: &[RunResult]) -> String {
     let mut warned: Vec<(&str, &str)> = Vec::new();
     for r in results.iter().filter(|r| r.scheduler != "single") {
         for warning in r.warnings.iter().filter(|_| !warned.contains(&(&r.scenario, &r.scheduler))) {
-            text.push_str(&format!("Warning: {}, {}, seed {}: {warning}\n", r.scenario, r.scheduler, r.seed));
+            let word = terminal::warning();
+            text.push_str(&format!("{word}: {}, {}, seed {}: {warning}\n", r.scenario, r.scheduler, r.seed));
         }
         if !r.warnings.is_empty() {
             warned.push((&r.scenario, &r.scheduler));

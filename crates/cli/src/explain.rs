@@ -17,6 +17,7 @@ pub(crate) fn explain(options: &ExplainOptions, registry: &Registry) -> Result<u
         seed: options.seed,
         from: options.from.as_deref(),
         to: options.to.as_deref(),
+        connection: options.connection.as_deref(),
     };
     let mut source = open(&options.scenario)?;
     for (key, value) in &options.settings {
@@ -34,11 +35,19 @@ pub(crate) fn explain(options: &ExplainOptions, registry: &Registry) -> Result<u
         output.write(&explain_page(&explanation))?;
     }
     let text = match outputs[..] {
-        [] => timeline(&explanation),
+        [] => format!("{}{}", timeline(&explanation), others(&explanation)),
         _ => outputs.iter().filter_map(|o| o.file()).map(|path| format!("Written: {}\n", path.display())).collect(),
     };
     output::show(&text, output::on_stdout(outputs.iter().copied()))?;
     Ok(0)
+}
+
+/// How to see connections that the timeline leaves out.
+fn others(explanation: &Explanation) -> &'static str {
+    match explanation.alike.iter().any(|names| names.len() > 1) {
+        true => "\n--connection NAME shows another connection.\n",
+        false => "",
+    }
 }
 
 /// Writes a line for the run, then one for each event.

@@ -1,5 +1,6 @@
 //! Messages for errors that end the command.
 
+use crate::terminal;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 use pathweave_lab::scenario::{Problem, ScenarioError, Suggestion};
 use pathweave_runner::Failure;
@@ -12,7 +13,7 @@ pub(crate) fn report(failure: &Failure) -> u8 {
     let _ = match failure {
         Failure::Scenario(error) if err.is_terminal() => err.write_all(drawn(error).as_bytes()),
         Failure::Closed => Ok(()),
-        _ => writeln!(err, "error: {failure}"),
+        _ => writeln!(err, "{}: {failure}", terminal::error()),
     };
     match failure {
         Failure::Scenario(_) | Failure::Input(_) => 2,

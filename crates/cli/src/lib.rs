@@ -11,6 +11,7 @@
 //! }
 
 mod ablate;
+mod arena_point;
 mod args;
 mod compare;
 mod experiment;
@@ -71,7 +72,10 @@ pub fn main_of(arguments: impl IntoIterator<Item = OsString>, program: Option<Pa
         Command::Compare(options) => compare::compare(&options, &registry, &simulate),
         Command::Explain(options) => explain::explain(&options, &registry),
         Command::Sweep(options) => sweep::sweep(&options, &registry, &simulate),
-        Command::Arena(options) => sweep::arena(&options, &registry, &simulate),
+        Command::Arena(options) => match &options.point {
+            Some(wanted) => arena_point::point(&options, wanted, &registry, &simulate),
+            None => sweep::arena(&options, &registry, &simulate),
+        },
         Command::Reproduce(options) => reproduce::reproduce(&options, &registry, &simulate),
         Command::Validate(options) => validate::validate(&options, &registry),
         Command::NewScheduler(options) => new_scheduler::write(&options, &registry),

@@ -99,17 +99,12 @@ const DEFAULT: &str = "weave,minrtt,linux,redundant,blest,blest-kernel,ecf,cp,dp
 
 /// Makes the arena's plans with the schedulers that `options` names, and says which scheduler wins on which points.
 pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine) -> Result<u8, Failure> {
-    let list = options.schedulers.as_deref().unwrap_or(DEFAULT);
-    let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    for name in &names {
-        SchedulerSpec::parse(name).and_then(|spec| spec.check(registry))?;
-    }
+    let names = names_of(options, registry)?;
     let plans = with_recordings(plans(options)?, &options.from)?;
     terminal::listen_for_interrupt();
     let (mut scores, mut failures, mut seeds) = (Vec::new(), 0, 0);
     for (name, file) in plans {
-        let text = fs::read_to_string(&file).map_err(|e| Failure::Input(format!("{}: {e}", file.display())))?;
-        let ready = Ready::parse(&file, &with(&text, &names, options), options.quick, registry)?;
+        let ready = Ready::parse(&file, &plan_text(&file, &names, options)?, options.quick, registry)?;
         let sweep = &ready.plan.sweep;
         let references = sweep.variants.len() - names.len() - sweep.plain_tcp().count();
         let folder = options.out.join(&name);
@@ -130,14 +125,56 @@ pub(crate) fn arena(options: &ArenaOptions, registry: &Registry, engine: &Engine
     let path = options.out.join("arena.txt");
     fs::write(&path, &page).map_err(Failure::writing(path.display()))?;
     let path = options.out.join("arena.html");
-    let html = arena::html_page(&scores, seeds, version());
+    let html = arena::html_page(&scores, seeds, &command(options, &names), version());
     fs::write(&path, html).map_err(Failure::writing(path.display()))?;
     io::stdout().lock().write_all(page.as_bytes()).map_err(Failure::writing("standard output"))?;
     Ok(u8::from(failures > 0))
 }
 
+/// The names in a list with commas.
+fn listed(list: &str) -> impl Iterator<Item = &str> + Clone {
+    list.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
+/// The schedulers that compete, each once, after checks.
+pub(crate) fn names_of(options: &ArenaOptions, registry: &Registry) -> Result<Vec<String>, Failure> {
+    let mut names: Vec<String> = Vec::new();
+    let asked_for = listed(options.schedulers.as_deref().unwrap_or(DEFAULT));
+    // The first of --against comes second, so that it is the one to part from.
+    let first = asked_for.clone().take(1);
+    for name in first.chain(listed(options.against.as_deref().unwrap_or(""))).chain(asked_for.skip(1)) {
+        SchedulerSpec::parse(name).and_then(|spec| spec.check(registry))?;
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    if names.is_empty() {
+        return Err(Failure::Input("there is no scheduler in the list; name one, such as weave".into()));
+    }
+    Ok(names)
+}
+
+/// The command that opens a point with the first two schedulers, without the point.
+fn command(options: &ArenaOptions, names: &[String]) -> String {
+    let mut words = vec![format!("pathweave arena {}", names.iter().take(2).cloned().collect::<Vec<_>>().join(","))];
+    words.extend(options.quick.then(|| "--quick".to_owned()));
+    words.extend(options.seeds.map(|seeds| format!("--seeds {seeds}")));
+    let other = |option: &str, folder: &Path, usual: &str| {
+        (folder != Path::new(usual)).then(|| format!("{option} {}", folder.display()))
+    };
+    words.extend(other("--from", &options.from, "arena"));
+    words.extend(other("--out", &options.out, "pathweave-arena"));
+    words.join(" ")
+}
+
+/// The text of the plan in `file` with these schedulers and the seeds that `options` asks for.
+pub(crate) fn plan_text(file: &Path, names: &[String], options: &ArenaOptions) -> Result<String, Failure> {
+    let text = fs::read_to_string(file).map_err(|e| Failure::Input(format!("{}: {e}", file.display())))?;
+    Ok(with(&text, names, options))
+}
+
 /// A plan's text with these schedulers added to the line of its references, and with the seeds that `options` asks for.
-fn with(text: &str, names: &[&str], options: &ArenaOptions) -> String {
+fn with(text: &str, names: &[String], options: &ArenaOptions) -> String {
     let mut changed = String::new();
     for line in text.lines() {
         if let Some(references) = line.strip_prefix("schedulers = [").and_then(|l| l.strip_suffix(']')) {
@@ -176,7 +213,7 @@ fn with_recordings(mut plans: Vec<(String, PathBuf)>, folder: &Path) -> Result<V
 }
 
 /// The folder's plans that `--only` selects, sorted by name.
-fn plans(options: &ArenaOptions) -> Result<Vec<(String, PathBuf)>, Failure> {
+pub(crate) fn plans(options: &ArenaOptions) -> Result<Vec<(String, PathBuf)>, Failure> {
     let folder = &options.from;
     let wrong =
         |e: io::Error| Failure::Input(format!("{}: {e}; --from names the folder with the arena", folder.display()));

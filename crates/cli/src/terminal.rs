@@ -2,9 +2,11 @@
 //!
 //! The first Ctrl-C ends the command after the current runs, with the results so far. The second one ends it at once.
 
+use console::{Term, colors_enabled, style};
 use indicatif::{ProgressBar, ProgressStyle};
 use pathweave_lab::scenario::Scenario;
 use pathweave_runner::Watch;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A progress bar on standard error, if that is a terminal. Dropping it removes the bar. Ctrl-C stops the runs.
@@ -38,9 +40,39 @@ impl Drop for Progress {
 /// Warns about settings of a scenario that are allowed but hardly intended.
 pub(crate) fn warn(scenario: &Scenario) {
     for warning in scenario.warnings() {
-        eprintln!("Warning: {}: {warning}", scenario.name);
+        eprintln!("{}: {}: {warning}", self::warning(), scenario.name);
     }
 }
+
+/// The word that begins a warning on standard error, yellow on a terminal. Like all colours, it is plain with NO_COLOR.
+pub(crate) fn warning() -> impl Display {
+    style("Warning").yellow().for_stderr()
+}
+
+/// The word that begins an error on standard error, red on a terminal.
+pub(crate) fn error() -> impl Display {
+    style("error").red().bold().for_stderr()
+}
+
+/// The width of the terminal; `None` if standard output is none.
+pub(crate) fn width() -> Option<usize> {
+    Term::stdout().size_checked().map(|(_, columns)| usize::from(columns))
+}
+
+/// The text of a ranked table with its best row in green, if standard output is a terminal.
+pub(crate) fn with_best_row(text: &str) -> String {
+    if !colors_enabled() {
+        return text.to_owned();
+    }
+    let green = |line: &str| match line.strip_suffix('\n').filter(|line| line.starts_with(BEST)) {
+        Some(row) => format!("{}\n", style(row).green().bold()),
+        None => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(green).collect()
+}
+
+/// The beginning of a ranked table's best row.
+const BEST: &str = " 1  ";
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 

@@ -4,7 +4,7 @@
 //! run, places in the stream in bytes from its start. Recording changes nothing in the run.
 
 use crate::run::RunError;
-use crate::scenario::{Document, Files, Scenario, Variant};
+use crate::scenario::{Connection, Document, Files, Scenario, Variant};
 use crate::sim::{Noted, Simulation};
 use pathweave_algorithms::Registry;
 use pathweave_proto::connection::{Carried, Decided, Given, Happening, HeldBy, Kinds, ScheduleError};
@@ -12,7 +12,7 @@ use pathweave_proto::scheduler::{BlockedBy, ClippedBy, Decision, Reason, Subflow
 use pathweave_proto::{DataSeq, SubflowId, SubflowSet};
 use pathweave_units::{Duration, Instant};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Simulated time after which the records so far are read.
@@ -39,12 +39,14 @@ pub struct Explanation {
     pub paths: Vec<String>,
     /// Number of measured connections. Entries name theirs if there are several.
     pub connections: usize,
+    /// Names of the connections that are shown. Those of one group have equal settings.
+    pub alike: Vec<Vec<String>>,
     /// Time of the last decision before the period, seconds.
     pub before_s: Option<f64>,
     /// Time of the first decision after the period, seconds. It is looked for only if the period has none.
     pub after_s: Option<f64>,
-    /// Whether the send window was full, as in [`What::WindowBlocked`], at the start of the period.
-    pub blocked_before: bool,
+    /// The connections whose send window was full, as in [`What::WindowBlocked`], at the start of the period.
+    pub blocked_before: BTreeSet<String>,
     /// The events in order of time.
     #[serde(skip)]
     pub entries: Vec<Entry>,
@@ -254,7 +256,8 @@ pub struct GivenEntry {
 }
 
 /// Runs one variant of a scenario with one seed and records the decisions of the measured connections' senders from
-/// `from` to `to`. Both must lie within the scenario's duration, in this order.
+/// `from` to `to`. Both must lie within the scenario's duration, in this order. `only` names the one connection whose
+/// decisions are recorded.
 ///
 /// # Errors
 /// If the scenario or a file that it names is wrong.
@@ -263,6 +266,7 @@ pub fn explain(
     variant: &Variant,
     seed: u64,
     (from, to): (Instant, Instant),
+    only: Option<&str>,
     registry: &Registry,
     files: &dyn Files,
 ) -> Result<Explanation, RunError> {
@@ -281,9 +285,10 @@ pub fn explain(
         to_s: to.as_secs_f64(),
         paths: scenario.paths.iter().map(|p| p.name.clone()).collect(),
         connections,
+        alike: names.alike(only),
         before_s: None,
         after_s: None,
-        blocked_before: false,
+        blocked_before: BTreeSet::new(),
         entries: Vec::new(),
     };
     let mut blocked = LastBlocked::default();
@@ -294,13 +299,21 @@ pub fn explain(
         let goes_on = simulation.run_until(until);
         while let Some(noted) = simulation.poll_observation() {
             let at = noted.observation.at;
+            let connection = names.of(&noted);
+            if only.is_some_and(|name| name != connection) {
+                continue;
+            }
             let is_decision = matches!(noted.observation.what, Happening::Decision(_));
             let repeats = blocked.repeats(&noted);
             if at < from {
                 match noted.observation.what {
                     Happening::Decision(_) => explanation.before_s = Some(at.as_secs_f64()),
-                    Happening::WindowBlocked { .. } => explanation.blocked_before = true,
-                    Happening::WindowUnblocked => explanation.blocked_before = false,
+                    Happening::WindowBlocked { .. } => {
+                        explanation.blocked_before.insert(connection.to_owned());
+                    }
+                    Happening::WindowUnblocked => {
+                        explanation.blocked_before.remove(connection);
+                    }
                     _ => {}
                 }
             } else if at <= to && !repeats {
@@ -350,7 +363,19 @@ struct Names<'a> {
     several: bool,
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    /// The measured connections in groups that differ only in their names; with `only`, this one alone.
+    fn alike(&self, only: Option<&str>) -> Vec<Vec<String>> {
+        let shown = |c: &&Connection| c.measured && only.is_none_or(|name| name == c.name);
+        let group = |group: &[Connection]| group.iter().filter(shown).map(|c| c.name.clone()).collect::<Vec<_>>();
+        self.scenario.alike().into_iter().map(group).filter(|names| !names.is_empty()).collect()
+    }
+
+    /// The name of the connection in which something was noted.
+    fn of(&self, noted: &Noted) -> &'a str {
+        self.scenario.connections.get(noted.connection).map_or("?", |c| c.name.as_str())
+    }
+
     /// The entry for an observation, if the observation is one to explain.
     fn entry(&self, noted: Noted) -> Option<Entry> {
         let Noted { connection, paths, observation } = noted;

@@ -8,7 +8,7 @@ fn explained(scenario: &str, scheduler: &str, settings: &[(&str, &str)], to_ms: 
     }
     let variant = Variant::Scheduler(SchedulerSpec::parse(scheduler).expect("it is one"));
     let to = Instant::ZERO + Duration::from_millis(to_ms);
-    explain(&document, &variant, 1, (Instant::ZERO, to), &Registry::builtin(), &NoFiles).expect("it runs")
+    explain(&document, &variant, 1, (Instant::ZERO, to), None, &Registry::builtin(), &NoFiles).expect("it runs")
 }
 
 /// The texts of all waits for a subflow.
@@ -101,7 +101,7 @@ fn a_span_without_a_decision_names_the_nearest() {
     document.set("connection.start_spread", "0s").expect("it is a setting");
     let variant = Variant::Scheduler(SchedulerSpec::parse("minrtt").expect("it is one"));
     let span = (Instant::ZERO, Instant::ZERO + Duration::from_millis(1));
-    let explanation = explain(&document, &variant, 1, span, &Registry::builtin(), &NoFiles).expect("it runs");
+    let explanation = explain(&document, &variant, 1, span, None, &Registry::builtin(), &NoFiles).expect("it runs");
     assert!(explanation.entries.is_empty());
     assert_eq!(explanation.before_s, None);
     // The handshake takes a round trip of 20 ms.

@@ -96,6 +96,30 @@ const pageTools = (() => {
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   }
 
+  // ---- many connections ----
+  // A choice among the connections of `groups`, which have a text, their names, and the index of the name that stands for
+  // the group. `change` gets the chosen names. Returns the names that are chosen at first.
+  const AT_ONCE = 4;
+  function connections(groups, box, change) {
+    const kinds = groups.map(g => g.names[g.shown]);
+    const several = groups.length > 1, all = several && groups.length <= AT_ONCE;
+    if (several || groups[0]?.names.length > 1) {
+      const select = make("select", {});
+      if (several) select.append(make("option", { value: "" }, groups.every(g => g.names.length === 1) ? "all" : "one of each kind"));
+      for (const g of groups) {
+        const options = g.names.map(name => make("option", { value: `=${name}` }, name));
+        select.append(...(options.length > 1 ? [make("optgroup", { label: g.text }, ...options)] : options));
+      }
+      select.value = all ? "" : `=${kinds[0]}`;
+      select.addEventListener("change", () => change(select.value ? [select.value.slice(1)] : kinds));
+      box.append(make("label", {}, "Connection:", select));
+      const alike = groups.filter(g => g.names.length > 1).map(g => g.text);
+      if (alike.length) box.append(make("span", { class: "soft" }, alike.join("; ")));
+      box.hidden = false;
+    }
+    return all ? kinds : kinds.slice(0, 1);
+  }
+
   // ---- export ----
   function exporter(text, act) {
     const button = make("button", { type: "button", class: "export", title: `Save as ${text}` }, text);
@@ -188,5 +212,5 @@ const pageTools = (() => {
       });
     }, 60);
   }
-  return { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, options, columns, peak, clear, download, exporter, standalone, toPng, csv, start };
+  return { data, drawn, canvases, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, options, columns, peak, clear, connections, download, exporter, standalone, toPng, csv, start };
 })();

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { data, drawn, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, options, columns, peak, clear, download, exporter, standalone, toPng, csv } = pageTools;
+  const { data, drawn, make, nbsp, digits, plain, ticks, colour, faded, textWidth, plot, options, columns, peak, clear, connections, download, exporter, standalone, toPng, csv } = pageTools;
   // Few colours with a meaning each: the best scheduler, the one that is looked at, the reference. All others are neutral.
   const ROLES = { chosen: "chosen", best: "best", reference: "ref" };
   const states = data.scenarios.map(s => ({
@@ -49,7 +49,7 @@
     const shareWidth = !several ? 0 : narrow ? width : Math.min(190, width * 0.17);
     const bars = narrow ? width - valueWidth - noteWidth : width - left - valueWidth - noteWidth - shareWidth - 8;
     const rowHeight = narrow ? (several ? 62 : 48) : 32, top = 26;
-    const most = Math.max(1e-9, ...rows.map(([row]) => row.value?.mean ?? 0));
+    const most = Math.max(1e-9, ...rows.map(([row]) => Math.max(row.value?.mean ?? 0, row.value?.high ?? 0)));
     const height = top + rows.length * rowHeight + 4;
     const svg = make("svg", { role: "img", viewBox: `0 0 ${width} ${height}`, height, width });
     svg.setAttribute("aria-label", rows.map((r, i) => `${name(r)}: ${values[i]} ${unit}, ${notes[i]}`).join("; "));
@@ -68,7 +68,13 @@
         svg.append(make("rect", { class: `bar ${role}`, x: left, y: bar, width: long, height: 18, rx: 2 }));
         drawn.points++;
       }
-      svg.append(make("text", { class: "strong", x: left + (v ? long + 7 : 0), y: middle }, values[at]),
+      let end = long;
+      if (v?.high != null) {
+        const [from, to] = [v.low, v.high].map(x => left + Math.max(0, x) / most * bars), y = bar + 9;
+        svg.append(make("path", { class: "whisker", d: `M${from} ${y - 4}v8M${from} ${y}H${to}M${to} ${y - 4}v8` }));
+        end = Math.max(long, to - left);
+      }
+      svg.append(make("text", { class: "strong", x: left + (v ? end + 7 : 0), y: middle }, values[at]),
         make("text", { class: "soft small", x: narrow ? width : left + bars + valueWidth, y: middle, "text-anchor": narrow ? "end" : "start" }, notes[at]));
       if (several) {
         let from = narrow ? 0 : width - shareWidth;
@@ -81,6 +87,7 @@
         });
       }
       const tip = [row.label, ...row.same.map(s => `= ${s}`), v ? `mean ${digits(v.mean, 3)} ${unit}, median ${digits(v.median, 3)} ${unit}` : scenario.no_value];
+      if (v?.high != null) tip.push(`95 % interval of the mean: ${digits(v.low, 3)} to ${digits(v.high, 3)} ${unit}`);
       if (row.benefit != null) tip.push(`aggregation benefit ${digits(row.benefit)}`);
       if (several) tip.push(...row.share.map((s, p) => `${scenario.paths[p]}: ${(s * 100).toFixed(1)} % of the bytes`));
       if (row.standing === "worse") tip.push("worse than plain TCP on the best path");
@@ -240,11 +247,19 @@
       return;
     }
     box.append(make("p", { class: "note" }, `${row.label}, seed ${scenario.seeds[0]}. Thin lines: segments in flight, and what the path could carry.`));
+    const several = scenario.groups.flatMap(g => g.names).length > 1;
+    if (several && !states[index].connections) {
+      // The choice stays when the panels are drawn again.
+      const chooser = states[index].chooser = make("div", { class: "controls", hidden: "" });
+      states[index].connections = connections(scenario.groups, chooser, names => { states[index].connections = names; subflows(index, box); });
+    }
+    if (several) box.append(states[index].chooser);
     const grid = make("div", { class: "panels" });
     box.append(grid);
+    const shown = several ? row.subflows.filter(s => states[index].connections.includes(s.connection)) : row.subflows;
     const kinds = [["cwnd", "in_flight", "Congestion window", "segments"], ["srtt", null, "Round-trip time (smoothed)", "ms"], ["queue", "capacity", "Queue on the path", "KB"]];
-    for (const s of row.subflows) for (const [main, thin, title, unit] of kinds) {
-      const figure = make("figure", { class: `panel p${s.path % 4}` }, make("figcaption", {}, make("span", { class: "swatch" }), make("b", {}, scenario.paths[s.path]), make("span", { class: "soft" }, title)));
+    for (const s of shown) for (const [main, thin, title, unit] of kinds) {
+      const figure = make("figure", { class: `panel p${s.path % 4}` }, make("figcaption", {}, make("span", { class: "swatch" }), make("b", {}, scenario.paths[s.path]), make("span", { class: "soft" }, states[index].connections?.length > 1 ? `${title}, ${s.connection}` : title)));
       grid.append(figure);
       const second = thin && s[thin].length ? s[thin] : [];
       const own = thin === "capacity" && second.length > 0;

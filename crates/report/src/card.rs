@@ -1,9 +1,10 @@
 //! A scenario at a glance: a drawing of its topology, and the settings of its links and connections.
 
+use crate::alike::alike_in_words;
 use crate::document::html;
 use crate::table::many_in_words;
 use crate::units::readable;
-use pathweave_lab::scenario::{Connection, Link, Scenario};
+use pathweave_lab::scenario::{Change, Connection, Link, Scenario};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -24,6 +25,8 @@ pub struct About {
     pub again: Option<Again>,
     /// The scenario's card, as HTML.
     card: String,
+    /// Names of the scenario's connections, in groups of equal ones.
+    alike: Vec<Vec<String>>,
 }
 
 /// A command that repeats the runs from a file that the page holds.
@@ -58,6 +61,7 @@ impl About {
             description: scenario.description.clone(),
             source: scenario.source.clone(),
             card: card(scenario),
+            alike: scenario.alike().into_iter().map(|group| names(group).map(str::to_owned).collect()).collect(),
             ..About::default()
         }
     }
@@ -66,6 +70,15 @@ impl About {
     pub(crate) fn card(&self) -> &str {
         &self.card
     }
+
+    /// Names of the scenario's connections, in groups of equal ones; none if nothing is known about them.
+    pub(crate) fn alike(&self) -> &[Vec<String>] {
+        &self.alike
+    }
+}
+
+fn names(group: &[Connection]) -> impl Iterator<Item = &str> {
+    group.iter().map(|c| c.name.as_str())
 }
 
 fn card(scenario: &Scenario) -> String {
@@ -91,6 +104,7 @@ fn card(scenario: &Scenario) -> String {
         );
     }
     out.push_str("</tbody></table></div>");
+    changes(&mut out, scenario);
     // A network that programs use has links alone.
     if scenario.connections.is_empty() {
         out.push_str("</div>\n");
@@ -100,13 +114,19 @@ fn card(scenario: &Scenario) -> String {
     let mut fact = |name: &str, value: String| {
         let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", html(name), html(&value));
     };
-    for connection in &scenario.connections {
-        let name = match (measured.len(), connection.measured) {
-            (1, true) => "Connection".to_owned(),
-            (_, true) => format!("Connection {}", connection.name),
-            (_, false) => format!("Cross traffic {}", connection.name),
+    for group in scenario.alike() {
+        let (kind, kinds) =
+            if group[0].measured { ("Connection", "Connections") } else { ("Cross traffic", "Cross traffic") };
+        let name = match group {
+            [one] if one.measured && measured.len() == 1 => kind.to_owned(),
+            [one] => format!("{kind} {}", one.name),
+            _ => kinds.to_owned(),
         };
-        fact(&name, connection_facts(connection, scenario));
+        let alike = match group {
+            [_] => String::new(),
+            several => format!("{}; each ", alike_in_words(&names(several).collect::<Vec<_>>())),
+        };
+        fact(&name, alike + &connection_facts(&group[0], scenario));
     }
     let from = match scenario.measure_from.is_zero() {
         true => String::new(),
@@ -161,12 +181,52 @@ fn others(link: &Link) -> String {
             parts.push(format!("{word} {}", readable(key, &value)));
         }
     }
-    match link.changes.len() {
-        0 => {}
-        1 => parts.push(format!("changes at {}", readable("delay", &link.changes[0].at.to_string()))),
-        n => parts.push(format!("{n} changes over time")),
+    if !link.changes.is_empty() {
+        parts.push("changes over time".into());
     }
     parts.join(", ")
+}
+
+/// Most times at which a link changes that a card lists.
+const MOST_TIMES: usize = 12;
+
+/// Writes the changes of each link with their times. Both directions of a link are one line if they change alike.
+fn changes(out: &mut String, scenario: &Scenario) {
+    let mut lines = Vec::new();
+    for pair in scenario.links.chunks(2) {
+        let both = pair.iter().all(|link| link.changes == pair[0].changes);
+        for link in pair.iter().take(if both { 1 } else { 2 }).filter(|link| !link.changes.is_empty()) {
+            let name = if both { format!("{}, both ways", link.base_name()) } else { direction(&link.name) };
+            lines.push((name, changes_of(link)));
+        }
+    }
+    if lines.is_empty() {
+        return;
+    }
+    out.push_str("<dl class=\"facts changes\">");
+    for (name, text) in lines {
+        let _ = write!(out, "<dt>Changes of {}</dt><dd>{}</dd>", html(&name), html(&text));
+    }
+    out.push_str("</dl>");
+}
+
+/// The changes of a link: `at 3 s: rate 5 Mbit/s, delay 40 ms; at 6 s: down; at 8 s: up`.
+fn changes_of(link: &Link) -> String {
+    let time = |change: &Change| readable("delay", &change.at.to_string());
+    let word = |change: &Change| match change.written() {
+        Some(("up", up)) => (if up == "true" { "up" } else { "down" }).to_owned(),
+        Some((key, value)) => format!("{} {}", key.replace('_', " "), readable(key, &value)),
+        None => String::new(),
+    };
+    let times: Vec<&[Change]> = link.changes.chunk_by(|a, b| a.at == b.at).collect();
+    let told = |together: &&[Change]| {
+        format!("at {}: {}", time(&together[0]), together.iter().map(word).collect::<Vec<_>>().join(", "))
+    };
+    let mut parts: Vec<String> = times.iter().take(MOST_TIMES).map(told).collect();
+    if let (true, Some(last)) = (times.len() > MOST_TIMES, link.changes.last()) {
+        parts.push(format!("{} more, the last at {}", times.len() - MOST_TIMES, time(last)));
+    }
+    parts.join("; ")
 }
 
 fn connection_facts(connection: &Connection, scenario: &Scenario) -> String {
@@ -325,6 +385,32 @@ mod tests {
         assert!(page.contains(">wifi: 30 Mbit/s, 10 ms, 60 packets<"), "{page}");
         assert!(page.contains(">back: 90 Mbit/s, 10 ms, 20 packets<"), "{page}");
         assert!(drawn("down = { rate = \"unlimited\" }").contains(">back: unlimited, 10 ms<"));
+    }
+
+    #[test]
+    fn changes_are_listed_with_their_times() {
+        let card = |changes: &str| {
+            let text = format!(
+                "format = 1\nname = \"x\"\nduration = \"99s\"\n[[path]]\nname = \"wifi\"\nrate = \"30Mbps\"\n\
+                 delay = \"10ms\"\n{changes}"
+            );
+            let document = Document::parse("x.toml", &text).expect("it is TOML");
+            About::of(&document.scenario(&Registry::builtin(), &Variant::AsWritten).expect("it is a scenario")).card
+        };
+        let change = |at: &str, what: &str| format!("[[path.change]]\nat = \"{at}\"\n{what}\n");
+        let all = [
+            change("3s", "rate = \"5Mbps\"\ndelay = \"40ms\""),
+            change("6s", "up = false"),
+            change("8500ms", "up = true"),
+        ];
+        let expected = "<dt>Changes of wifi, both ways</dt>\
+                        <dd>at 3 s: rate 5 Mbit/s, delay 40 ms; at 6 s: down; at 8.5 s: up</dd>";
+        assert!(card(&all.concat()).contains(expected), "{}", card(&all.concat()));
+        let one_way = card(&change("2s", "direction = \"up\"\nloss = \"2%\""));
+        assert!(one_way.contains("<dt>Changes of wifi</dt><dd>at 2 s: loss 2 %</dd>"), "{one_way}");
+        let many: String = (1..=15).map(|i| change(&format!("{i}s"), &format!("rate = \"{i}Mbps\""))).collect();
+        assert!(card(&many).contains("; at 12 s: rate 12 Mbit/s; 3 more, the last at 15 s</dd>"), "{}", card(&many));
+        assert!(!card("").contains("Changes"));
     }
 
     #[test]

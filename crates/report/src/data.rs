@@ -1,5 +1,6 @@
 //! The input of the page's script: summaries, and series thinned to a screen's resolution.
 
+use crate::alike::alike_in_words;
 use crate::card::About;
 use crate::comparison::{Comparison, Judged, Standing, Summary};
 use crate::statistics::Difference;
@@ -39,6 +40,8 @@ pub(crate) struct ScenarioData {
     /// The call of `pathweave explain`, without the scheduler and the seed.
     command: String,
     explanation: Option<Explained>,
+    /// Connections with series of their subflows, in groups of equal ones.
+    groups: Vec<Group>,
     rows: Vec<Row>,
 }
 
@@ -48,6 +51,14 @@ struct Explained {
     scheduler: String,
     href: String,
     shows: String,
+}
+
+/// Equal connections: the group in words, and the index of the one that is shown at first.
+#[derive(Serialize)]
+struct Group {
+    text: String,
+    shown: usize,
+    names: Vec<String>,
 }
 
 /// One scheduler. Rows are in ranked order.
@@ -83,6 +94,9 @@ struct Row {
 struct Spread {
     mean: f64,
     median: f64,
+    /// The 95 % interval of the mean, if there are several seeds.
+    low: Option<f64>,
+    high: Option<f64>,
 }
 
 /// Difference to the reference.
@@ -108,6 +122,7 @@ struct SeriesData {
 /// A subflow of one run, with the links of its path.
 #[derive(Serialize)]
 struct SubflowData {
+    connection: String,
     path: usize,
     cwnd: Vec<f64>,
     in_flight: Vec<f64>,
@@ -163,9 +178,27 @@ fn scenario(
             href: e.href.clone(),
             shows: e.shows.clone(),
         }),
+        groups: groups(about, results.iter().filter(|r| r.scenario == comparison.scenario)),
         rows: comparison.summaries.iter().map(|s| row(comparison, s, results, &seeds)).collect(),
         seeds,
     }
+}
+
+/// The connections of the runs in the groups of `about`. Without it, nothing says which connections are equal.
+fn groups<'a>(about: Option<&About>, runs: impl Iterator<Item = &'a RunResult>) -> Vec<Group> {
+    let mut names: Vec<&str> = Vec::new();
+    for series in runs.flat_map(|r| &r.series.subflows) {
+        if !names.contains(&series.connection.as_str()) {
+            names.push(&series.connection);
+        }
+    }
+    let mut groups: Vec<Vec<String>> = Vec::new();
+    for known in about.iter().flat_map(|a| a.alike()) {
+        groups.push(names.extract_if(.., |name| known.iter().any(|k| k == *name)).map(str::to_owned).collect());
+    }
+    groups.extend(names.iter().map(|name| vec![(*name).to_owned()]));
+    groups.retain(|names| !names.is_empty());
+    groups.into_iter().map(|names| Group { text: alike_in_words(&names), shown: 0, names }).collect()
 }
 
 fn row(comparison: &Comparison, summary: &Summary, results: &[RunResult], seeds: &[u64]) -> Row {
@@ -228,7 +261,8 @@ fn against(d: Difference) -> Against {
 }
 
 fn spread(e: Estimate) -> Spread {
-    Spread { mean: round(e.mean), median: round(e.median) }
+    let (low, high) = e.interval.unzip();
+    Spread { mean: round(e.mean), median: round(e.median), low: low.map(round), high: high.map(round) }
 }
 
 /// The subflows of one run, each with the queue and the capacity of its path.
@@ -243,6 +277,7 @@ fn subflows(run: &RunResult, thin: usize) -> Vec<SubflowData> {
         let capacity: Vec<f64> = if limits.is_empty() { Vec::new() } else { (0..steps).map(narrowest).collect() };
         let numbers = |list: &[u32]| means(&list.iter().map(|x| f64::from(*x)).collect::<Vec<_>>(), thin);
         SubflowData {
+            connection: s.connection.clone(),
             path: s.path,
             cwnd: numbers(&s.cwnd_segments),
             in_flight: numbers(&s.in_flight_segments),

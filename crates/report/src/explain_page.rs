@@ -1,10 +1,11 @@
 //! The decisions of one run as a page: the stream over time, coloured by path, with strips for the times when it was
 //! blocked, and reasons as tooltips.
 
+use crate::alike::{Group, Lane, groups};
 use crate::document::html;
 use crate::document::{BRAND, Document, document};
 use crate::number::kilobytes;
-use crate::timeline::{Tally, blocked_text, by_rule, happened, headline, outcome_text, verdict_text};
+use crate::timeline::{Tally, blocked_text, by_rule, connections, happened, headline, outcome_text, verdict_text};
 use pathweave_lab::explain::{DecisionEntry, Entry, Explanation, Named, SawEntry, What};
 use pathweave_units::counted;
 use serde::Serialize;
@@ -20,6 +21,22 @@ struct Data<'a> {
     paths: &'a [String],
     from: f64,
     to: f64,
+    groups: Vec<Alike>,
+}
+
+/// Equal connections.
+#[derive(Serialize)]
+struct Alike {
+    text: String,
+    /// Index of the connection that is shown at first.
+    shown: usize,
+    lanes: Vec<LaneData>,
+}
+
+/// One connection.
+#[derive(Serialize)]
+struct LaneData {
+    name: String,
     marks: Vec<Mark>,
     spans: Vec<Span>,
     /// Values at each decision: its time, the first unacknowledged byte, the end of the send window.
@@ -65,29 +82,39 @@ struct Span {
 
 /// The page for the decisions of one run. Equal input is equal bytes.
 pub fn explain_page(explanation: &Explanation) -> String {
+    made(explanation, None)
+}
+
+/// The same page with a link to the report at `address`, to which the run belongs.
+pub fn explain_page_of_report(explanation: &Explanation, address: &str) -> String {
+    made(explanation, Some(address))
+}
+
+fn made(explanation: &Explanation, report: Option<&str>) -> String {
     let shown = &explanation.entries[..explanation.entries.len().min(MOST)];
     let cut = shown.len() < explanation.entries.len();
     let to = shown.last().filter(|_| cut).map_or_else(|| end_of(explanation, shown), |e| e.time_s);
-    let mut marks: Vec<Mark> = shown.iter().filter_map(|e| mark(e, &explanation.paths)).collect();
-    mark_blocking(&mut marks, shown);
-    let data = Data {
-        title: headline(explanation),
-        paths: &explanation.paths,
-        from: explanation.from_s,
-        to,
-        marks,
-        spans: spans(explanation, shown, to),
-        window: window(shown),
-    };
+    let groups = groups(explanation, shown).iter().map(|group| alike(explanation, group, to)).collect();
+    let data = Data { title: headline(explanation), paths: &explanation.paths, from: explanation.from_s, to, groups };
     let data = serde_json::to_string(&data).expect("plain numbers and text have a JSON form");
     let title = format!("{} on {} explained – Pathweave", explanation.scheduler, explanation.scenario);
     document(&Document {
         title: &title,
-        body: &body(explanation, shown),
+        body: &body(explanation, shown, report),
         version: &explanation.version,
         data: &data,
         script: include_str!("../assets/explain.js"),
     })
+}
+
+fn alike(explanation: &Explanation, group: &Group<'_>, to: f64) -> Alike {
+    let lanes = group.lanes.iter().map(|Lane { name, entries }| {
+        let mut marks: Vec<Mark> = entries.iter().filter_map(|e| mark(e, &explanation.paths)).collect();
+        mark_blocking(&mut marks, entries);
+        let full_from = explanation.blocked_before.contains(*name).then_some(explanation.from_s);
+        LaneData { name: (*name).to_owned(), marks, spans: spans(entries, full_from, to), window: window(entries) }
+    });
+    Alike { text: group.text(), shown: group.shown(), lanes: lanes.collect() }
 }
 
 /// End of the time axis. If the run ended long before the end of the requested period, the axis ends soon after the
@@ -100,7 +127,7 @@ fn end_of(explanation: &Explanation, shown: &[Entry]) -> f64 {
 
 /// Marks the data that blocked the send window, each time that the window filled up. This is the last assignment of the
 /// byte that was the first unacknowledged one at that time.
-fn mark_blocking(marks: &mut [Mark], entries: &[Entry]) {
+fn mark_blocking(marks: &mut [Mark], entries: &[&Entry]) {
     let mut first_unacked = 0;
     for entry in entries {
         match &entry.what {
@@ -123,33 +150,43 @@ fn mark_blocking(marks: &mut [Mark], entries: &[Entry]) {
     }
 }
 
-fn body(explanation: &Explanation, shown: &[Entry]) -> String {
-    let Explanation { scenario, scheduler, seed, from_s, to_s, entries, overrides, .. } = explanation;
+fn body(explanation: &Explanation, shown: &[Entry], report: Option<&str>) -> String {
+    let Explanation { scenario, scheduler, seed, from_s, to_s, entries, overrides, alike, .. } = explanation;
     let decisions = counted(entries.iter().filter(|e| e.what.is_decision()).count(), "decision");
     let mut out = format!(
         "{BRAND}</header>\n<noscript><p class=\"note\">The plot needs JavaScript; the table does not.</p></noscript>\n\
          <main id=\"main\">\n<section class=\"scenario\">\n<h1 class=\"name\">{} on {}</h1>\n\
-         <p class=\"about\">{decisions} from {from_s}&nbsp;s to {to_s}&nbsp;s · seed {seed}",
+         <p class=\"about\">{decisions}{} from {from_s}&nbsp;s to {to_s}&nbsp;s · seed {seed}",
         html(scheduler),
-        html(scenario)
+        html(scenario),
+        connections(explanation).map_or(String::new(), |of| format!(" of {}", html(&of))),
     );
     for (name, value) in overrides {
         let _ = write!(out, " · <code>{} = {}</code>", html(name), html(value));
     }
     out.push_str("</p>\n");
+    if let Some(address) = report {
+        let _ = writeln!(
+            out,
+            "<p class=\"about\"><a href=\"{}\">All schedulers on {}</a></p>",
+            html(address),
+            html(scenario)
+        );
+    }
     if shown.len() < entries.len() {
         let last = shown.last().map_or(*from_s, |e| e.time_s);
         let _ = writeln!(
             out,
-            "<p class=\"verdict worse\">The page shows the first {MOST} of {} entries, to {last:.3}&nbsp;s: choose a shorter span \
+            "<p class=\"verdict worse\">The page shows the first {MOST} of {} entries, to {last:.3}&nbsp;s: choose a shorter span{} \
              to see the rest.</p>",
-            entries.len()
+            entries.len(),
+            if alike.iter().flatten().count() > 1 { ", or one connection," } else { "" },
         );
     }
     out.push_str(
         "<div class=\"card\"><h3>The stream over time</h3><p class=\"note\">Each bar is data that a subflow was given. Drag to zoom, \
          double-click to go back; point at a mark, or step with the buttons, for the reason.</p>\
-         <div class=\"plot stream\"></div><div class=\"steps\" hidden></div></div>\n\
+         <div class=\"connections controls\" hidden></div><div class=\"plot stream\"></div><div class=\"steps\" hidden></div></div>\n\
          <div class=\"card\"><h3>Reasons</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Reasons\"><table>\n\
          <thead><tr><th>Times</th><th>Data, KB</th><th class=\"who\">Verdict</th><th class=\"who\">Rule</th></tr></thead>\n<tbody>\n",
     );
@@ -201,7 +238,7 @@ fn next_byte(saw: &SawEntry) -> u64 {
     saw.first_unassigned.unwrap_or(saw.first_unacked + saw.in_flight_bytes)
 }
 
-fn window(entries: &[Entry]) -> [Vec<f64>; 3] {
+fn window(entries: &[&Entry]) -> [Vec<f64>; 3] {
     let mut columns: [Vec<f64>; 3] = Default::default();
     for entry in entries {
         let What::Decision { saw, .. } = &entry.what else { continue };
@@ -213,11 +250,12 @@ fn window(entries: &[Entry]) -> [Vec<f64>; 3] {
     columns
 }
 
-/// Periods in which the scheduler waited although a subflow had space, and periods in which the send window was full.
-fn spans(explanation: &Explanation, entries: &[Entry], to: f64) -> Vec<Span> {
+/// Periods in which the scheduler waited although a subflow had space, and periods in which the send window was full. The
+/// window is full already at `full_from`, the start of the axis.
+fn spans(entries: &[&Entry], full_from: Option<f64>, to: f64) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut waits: Option<(f64, String)> = None;
-    let mut full = explanation.blocked_before.then(|| (explanation.from_s, "the send window is full".to_owned()));
+    let mut full = full_from.map(|from| (from, "the send window is full".to_owned()));
     let mut close = |open: &mut Option<(f64, String)>, kind, to: f64| {
         if let Some((from, text)) = open.take()
             && to > from

@@ -25,6 +25,7 @@
 //! ```
 
 mod again;
+mod alike;
 mod card;
 mod comparison;
 mod csv;
@@ -44,6 +45,7 @@ mod units;
 mod validation;
 mod verdict;
 
+pub use alike::alike_in_words;
 pub use card::{About, Again, ExplanationLink, link_text};
 pub use comparison::{Absent, Comparison, HEADERS, Judged, Planned, RunEnd, Standing, Summary, least_gain};
 pub use csv::csv;
@@ -51,7 +53,7 @@ pub use data::drawn;
 pub use document::figure_page;
 pub use document::html;
 pub use emulation_page::{EmulatedPath, EmulatedWay, Emulation, emulation_page};
-pub use explain_page::explain_page;
+pub use explain_page::{explain_page, explain_page_of_report};
 pub use number::short;
 pub use page::page;
 pub use ranked::ranked;
@@ -59,6 +61,6 @@ pub use statistics::Difference;
 pub use statistics::{Estimate, quantile_of};
 pub use table::table;
 pub use time_spent::{explained, where_the_time_went};
-pub use timeline::timeline;
+pub use timeline::{reasons, timeline};
 pub use validation::{agreement_svg, differences_svg};
 pub use verdict::{Tone, Verdict, verdict};

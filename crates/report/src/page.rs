@@ -82,11 +82,12 @@ fn section(out: &mut String, i: usize, comparison: &Comparison, results: &[RunRe
         }
         Judged::Goodput | Judged::Completion => "",
     };
+    let no_interval = if comparison.seeds.len() == 1 { ", which one seed does not have" } else { "" };
     let shares = if comparison.paths > 1 { " Beside each bar: the share of the bytes sent on each path." } else { "" };
     let _ = writeln!(
         out,
-        "<div class=\"card\"><h3>{what}</h3><p class=\"note\">Mean over the seeds, and the difference to the reference with its \
-         95&nbsp;% interval. {better}{delay}{shares} Choose a row to see why it is as it is.</p>\
+        "<div class=\"card\"><h3>{what}</h3><p class=\"note\">Mean over the seeds, and the difference to the reference, each with its \
+         95&nbsp;% interval{no_interval}. {better}{delay}{shares} Choose a row to see why it is as it is.</p>\
          <div class=\"filter\" data-scenario=\"{i}\" hidden></div><div class=\"plot ranking\" data-scenario=\"{i}\"></div></div>"
     );
     out.push_str("<div class=\"pair\">");

@@ -1,5 +1,6 @@
 //! The decisions of one run as lines of text.
 
+use crate::alike::groups;
 use crate::number::{bytes, short};
 use pathweave_lab::explain::{
     DecisionEntry, DecisionOutcome, Entry, Explanation, GivenEntry, Limit, Named, SawEntry, What,
@@ -10,16 +11,29 @@ use std::fmt::Write;
 
 /// The timeline as text: each decision with its reason, the scheduler's input, and how the connection carried it out.
 pub fn timeline(explanation: &Explanation) -> String {
-    let mut out = format!("{}\n\n", headline(explanation));
+    let mut out = format!("{}\n", headline(explanation));
     let widest = explanation.paths.iter().map(|p| p.chars().count()).max().unwrap_or(0);
-    for entry in &explanation.entries {
+    let groups = groups(explanation, &explanation.entries);
+    let mut shown: Vec<&Entry> = Vec::new();
+    for group in &groups {
+        let lane = &group.lanes[group.shown()];
+        shown.extend(&lane.entries);
+        if group.lanes.len() > 1 {
+            let decisions = counted(lane.decisions(), "decision");
+            let _ = writeln!(out, "{}; shown here: {}, {decisions}", group.text(), lane.name);
+        }
+    }
+    out.push('\n');
+    // The sort is stable, so events of one connection keep their order.
+    shown.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+    for entry in &shown {
         let _ = write!(out, "{:.6} s  ", entry.time_s);
-        if let Some(connection) = &entry.connection {
+        if let Some(connection) = entry.connection.as_ref().filter(|_| groups.len() > 1) {
             let _ = write!(out, "{connection}: ");
         }
         happened(&mut out, &entry.what, widest);
     }
-    let _ = write!(out, "\n{}", by_rule_text(&explanation.entries));
+    let _ = write!(out, "\n{}", by_rule_text(&shown));
     out
 }
 
@@ -27,7 +41,19 @@ pub fn timeline(explanation: &Explanation) -> String {
 pub(crate) fn headline(explanation: &Explanation) -> String {
     let Explanation { scenario, scheduler, seed, from_s, to_s, entries, .. } = explanation;
     let decisions = counted(entries.iter().filter(|e| e.what.is_decision()).count(), "decision");
-    format!("{scheduler} on {scenario}, seed {seed}, {from_s} s to {to_s} s: {decisions}")
+    let of = connections(explanation).map_or(String::new(), |of| format!(" of {of}"));
+    format!("{scheduler} on {scenario}, seed {seed}, {from_s} s to {to_s} s: {decisions}{of}")
+}
+
+/// The connections whose decisions are shown: `flow-3`, `20 connections`; `None` if the scenario measures only one.
+pub(crate) fn connections(explanation: &Explanation) -> Option<String> {
+    let Explanation { connections, alike, .. } = explanation;
+    let shown: Vec<&String> = alike.iter().flatten().collect();
+    match shown[..] {
+        _ if *connections < 2 => None,
+        [one] => Some(one.clone()),
+        _ => Some(counted(shown.len(), "connection")),
+    }
 }
 
 const INDENT: &str = "            ";
@@ -160,7 +186,7 @@ pub(crate) struct Tally {
 }
 
 /// The counts by verdict and reason, the most frequent first.
-pub(crate) fn by_rule(entries: &[Entry]) -> Vec<((String, String), Tally)> {
+pub(crate) fn by_rule<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<((String, String), Tally)> {
     let mut tallies: BTreeMap<(String, String), Tally> = BTreeMap::new();
     for entry in entries {
         let (who, rule, moved) = match &entry.what {
@@ -197,9 +223,14 @@ fn plain_rule(rule: &str) -> String {
     out
 }
 
-fn by_rule_text(entries: &[Entry]) -> String {
+/// Which decisions were made how often, and why: a line for each decision and reason, the most frequent first.
+pub fn reasons(explanation: &Explanation) -> String {
+    format!("{}\n{}", headline(explanation), by_rule_text(&explanation.entries.iter().collect::<Vec<_>>()))
+}
+
+fn by_rule_text(entries: &[&Entry]) -> String {
     let mut out = String::new();
-    for ((who, rule), Tally { count, bytes: moved }) in by_rule(entries) {
+    for ((who, rule), Tally { count, bytes: moved }) in by_rule(entries.iter().copied()) {
         let data = if moved > 0 { format!(", {}", bytes(moved)) } else { String::new() };
         let _ = writeln!(out, "{count:>6} × {who}{data}: {rule}");
     }

@@ -6,7 +6,8 @@ use crate::plan::Traces;
 use crate::plan::{Source, check};
 use pathweave_algorithms::Registry;
 use pathweave_lab::explain::{Explanation, explain};
-use pathweave_lab::scenario::{Scenario, ScenarioError, SchedulerSpec, Variant};
+use pathweave_lab::scenario::{Scenario, ScenarioError, SchedulerSpec, Variant, did_you_mean};
+use pathweave_report::alike_in_words;
 use pathweave_scheduler::parameter::parse_time;
 use pathweave_units::{Duration, Instant};
 
@@ -24,6 +25,8 @@ pub struct Explained<'a> {
     pub from: Option<&'a str>,
     /// The last time; by default 200 ms after the first.
     pub to: Option<&'a str>,
+    /// The one connection whose decisions are shown; by default all measured connections.
+    pub connection: Option<&'a str>,
 }
 
 /// Makes the run, and returns every decision between the two times.
@@ -37,16 +40,34 @@ pub fn explanation(source: &Source, what: &Explained<'_>, registry: &Registry) -
     let Source { document, folder, .. } = source;
     let scenario = document.scenario(registry, &variant)?;
     let (from, to) = span(what.from, what.to, &scenario)?;
+    if let Some(name) = what.connection {
+        measured(name, &scenario)?;
+    }
     let mut traces = Traces::new(folder.as_deref());
     traces.load(&scenario).map_err(|(name, reason)| document.trace_error(&name, &reason))?;
     check(&scenario, document, registry, &traces)?;
-    let mut explanation = explain(document, &variant, what.seed, (from, to), registry, &traces)
+    let mut explanation = explain(document, &variant, what.seed, (from, to), what.connection, registry, &traces)
         .map_err(|e| Failure::Input(e.to_string()))?;
     explanation.version = version().into();
     if !explanation.entries.iter().any(|e| e.what.is_decision()) {
         return Err(Failure::Input(nothing(&explanation)));
     }
     Ok(explanation)
+}
+
+/// Checks that a measured connection has this name.
+fn measured(name: &str, scenario: &Scenario) -> Result<(), Failure> {
+    let names = || scenario.connections.iter().filter(|c| c.measured).map(|c| c.name.as_str());
+    if names().any(|known| known == name) {
+        return Ok(());
+    }
+    let groups = scenario.alike();
+    let measured = groups.iter().filter(|group| group.iter().any(|c| c.measured));
+    let groups: Vec<String> =
+        measured.map(|group| alike_in_words(&group.iter().map(|c| c.name.as_str()).collect::<Vec<_>>())).collect();
+    let list = format!("the measured connections of {} are {}", scenario.name, groups.join(", "));
+    let hint = did_you_mean(name, names(), &list);
+    Err(Failure::Input(format!("--connection: unknown connection `{name}`; {hint}")))
 }
 
 /// The requested times, after checks.
@@ -90,12 +111,18 @@ fn span(from: Option<&str>, to: Option<&str>, scenario: &Scenario) -> Result<(In
 
 /// The message for a span without a decision.
 fn nothing(explanation: &Explanation) -> String {
-    let Explanation { scheduler, scenario, seed, from_s, to_s, before_s, after_s, .. } = explanation;
+    let Explanation { scheduler, scenario, seed, from_s, to_s, before_s, after_s, alike, .. } = explanation;
+    let of = match &alike.concat()[..] {
+        [one] if explanation.connections > 1 => format!(" of {one}"),
+        _ => String::new(),
+    };
     let nearest = match (before_s, after_s) {
         (None, None) => "there are none in the whole run".into(),
         (Some(t), None) => format!("the last one is at {t} s"),
         (None, Some(t)) => format!("the first one is at {t} s"),
         (Some(a), Some(b)) => format!("the nearest ones are at {a} s and {b} s"),
     };
-    format!("{scheduler} on {scenario}, seed {seed}: there is no decision between {from_s} s and {to_s} s; {nearest}")
+    format!(
+        "{scheduler} on {scenario}, seed {seed}: there is no decision{of} between {from_s} s and {to_s} s; {nearest}"
+    )
 }

@@ -7,7 +7,7 @@ use pathweave_algorithms::Registry;
 use pathweave_lab::explain::explain;
 use pathweave_lab::results::{RunResult, Status};
 use pathweave_lab::scenario::{Scenario, Variant};
-use pathweave_report::{About, Again, Comparison, ExplanationLink, Planned, explain_page, explained, page};
+use pathweave_report::{About, Again, Comparison, ExplanationLink, Planned, explain_page_of_report, explained, page};
 use pathweave_units::{Duration, Instant};
 use std::path::{Path, PathBuf};
 
@@ -47,8 +47,11 @@ pub fn write_pages(
         known.command = command(plan, scenario);
         known.again = again(plan, (against, why), registry);
         let comparison = comparisons.iter().find(|c| c.scenario == plan.name);
+        let section = comparisons.iter().position(|c| c.scenario == plan.name).unwrap_or(0);
         let scheduler = comparison.and_then(|c| explained(c, why)).map(|row| row.scheduler.as_str());
-        if let Some((file, link, text)) = scheduler.and_then(|name| explanation(path, plan, name, results, registry)) {
+        if let Some((file, link, text)) =
+            scheduler.and_then(|name| explanation((path, section), plan, name, results, registry))
+        {
             std::fs::write(&file, text).map_err(Failure::writing(file.display()))?;
             known.explanation = Some(link);
             written.push(file);
@@ -114,10 +117,11 @@ fn quoted(text: &str) -> String {
     if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// The explanation page of one scheduler: its file, the link to it, and its text. There is none for plain TCP, for a
+/// The explanation page of one scheduler: its file, the link to it, and its text, which links back to this section of
+/// the page. There is none for plain TCP, for a
 /// run that failed, or if the scheduler decides nothing in the period.
 fn explanation(
-    page: &Path,
+    (page, section): (&Path, usize),
     plan: &RunPlan,
     scheduler: &str,
     results: &[RunResult],
@@ -131,7 +135,7 @@ fn explanation(
     }
     let from = Instant::ZERO + scenario.measure_from;
     let to = (from + EXPLAINED).min(Instant::ZERO + scenario.duration);
-    let mut explanation = explain(&plan.document, variant, seed, (from, to), registry, &plan.traces).ok()?;
+    let mut explanation = explain(&plan.document, variant, seed, (from, to), None, registry, &plan.traces).ok()?;
     explanation.version = version().into();
     if !explanation.entries.iter().any(|e| e.what.is_decision()) {
         return None;
@@ -143,7 +147,8 @@ fn explanation(
         href: address(&name),
         shows: format!("seed {seed}, from {} s to {} s", from.as_secs_f64(), to.as_secs_f64()),
     };
-    Some((page.with_file_name(name), link, explain_page(&explanation)))
+    let back = page.file_name().map(|name| format!("{}#s{section}", address(&name.to_string_lossy())))?;
+    Some((page.with_file_name(name), link, explain_page_of_report(&explanation, &back)))
 }
 
 /// The relative address of a file with this name.

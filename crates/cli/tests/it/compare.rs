@@ -66,7 +66,9 @@ fn a_table_lines_and_a_page() {
         ["minrtt", "blest"].map(|name| (name, format!("page-small-{name}.html"))).into_iter().collect();
     let (name, file) = linked.iter().find(|(_, file)| folder.join(file).is_file()).expect("one of them is explained");
     assert!(page.contains(&format!("./{file}")) && text.contains(file), "{text}");
-    assert!(fs::read_to_string(folder.join(file)).is_ok_and(|page| page.contains(&format!("{name} on small"))));
+    let decisions = fs::read_to_string(folder.join(file)).expect("the page is there");
+    assert!(decisions.contains(&format!("{name} on small")));
+    assert!(decisions.contains("<a href=\"./page.html#s0\">All schedulers on "), "it leads back");
     let other = pathweave(&folder, &[&arguments[..], &["--report", "why.html", "--why", "redundant"]].concat());
     assert!(other.status.success(), "{}", stderr(&other));
     let page = fs::read_to_string(folder.join("why.html")).expect("the page is there");

@@ -61,6 +61,47 @@ fn a_timeline_lines_and_a_page() {
     assert!(waits > 0 && given > 0, "{waits} waits, {given} assignments");
 }
 
+/// Twenty equal connections, and one of another kind.
+const MANY: &str = "format = 1\nname = \"many\"\nduration = \"2s\"\n[[path]]\nname = \"wifi\"\nrate = \"20Mbps\"\ndelay = \"10ms\"\n\
+    [[path]]\nname = \"lte\"\nrate = \"10Mbps\"\ndelay = \"30ms\"\n\
+    [[connection]]\nname = \"flow\"\ncount = 20\nworkload = \"transfer:size=100KB\"\n\
+    [[connection]]\nname = \"large\"\nworkload = \"transfer:size=1MB\"\n";
+
+#[test]
+fn one_of_many_equal_connections_is_shown_and_each_can_be_chosen() {
+    let folder = folder("explain-many");
+    fs::write(folder.join("many.toml"), MANY).expect("the folder is writable");
+    let explain = |more: &[&str]| {
+        let output = pathweave(&folder, &[&["explain", "many.toml", "--scheduler", "minrtt"], more].concat());
+        (output.status.success(), stdout(&output), stderr(&output))
+    };
+    let (_, text, _) = explain(&[]);
+    assert!(text.lines().next().is_some_and(|line| line.ends_with(" of 21 connections")), "{text}");
+    assert!(text.contains("\n20 alike: flow-1 to flow-20; shown here: flow-1, "), "{text}");
+    assert!(text.contains(" s  flow-1: ") && text.contains(" s  large: ") && !text.contains("flow-2:"), "{text}");
+    assert!(text.ends_with("\n--connection NAME shows another connection.\n"), "{text}");
+
+    let (_, text, _) = explain(&["--connection", "flow-7"]);
+    assert!(text.lines().next().is_some_and(|line| line.ends_with(" of flow-7")), "{text}");
+    assert!(!text.contains("alike") && !text.contains("--connection"), "{text}");
+    let (_, lines, _) = explain(&["--connection", "flow-7", "--jsonl", "-"]);
+    let mut lines = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    assert_eq!(lines.next().expect("a line for the run")["alike"], serde_json::json!([["flow-7"]]));
+    assert!(lines.all(|line| line["connection"] == "flow-7"));
+
+    let (done, _, error) = explain(&["--connection", "flow-77"]);
+    assert_eq!(
+        (done, error.trim()),
+        (
+            false,
+            "error: --connection: unknown connection `flow-77`; did you mean `flow-7`? \
+        The measured connections of many are 20 alike: flow-1 to flow-20, large"
+        )
+    );
+    let (done, _, error) = explain(&["--connection", "flow-7", "--to", "1ms"]);
+    assert!(!done && error.contains(": there is no decision of flow-7 between 0 s and 0.001 s; "), "{error}");
+}
+
 #[test]
 fn what_is_wrong_is_told() {
     let folder = folder("explain-wrong");

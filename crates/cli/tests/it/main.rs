@@ -1,5 +1,6 @@
 //! Tests of the built command from outside.
 
+mod arena_point;
 mod compare;
 mod explain;
 mod listings;

@@ -26,7 +26,8 @@ pub(super) fn wins(scores: &[&Scores]) -> Table {
     table
 }
 
-fn name((plan, scenario): (&str, &str)) -> String {
+/// The name of a family.
+pub(super) fn name((plan, scenario): (&str, &str)) -> String {
     format!("{plan} {scenario}")
 }
 

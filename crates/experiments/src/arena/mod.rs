@@ -1,9 +1,11 @@
 //! The arena: schedulers over many plans, each point scored against the best single path of the same connection.
 //!
 //! [`add`] computes [`Scores`] from runs, `tables` makes every table of them, and [`text`] and [`html_page`] write the
-//! tables. Tables over all points are in `overall`, those by family in `family`, those for certain workloads in
-//! `workloads`, and the one for small windows in `small_windows`.
+//! tables. `duel` compares the first scheduler with one other, by family and point. Tables over all points are in
+//! `overall`, those by family in `family`, those for certain workloads in `workloads`, and the one for small windows in
+//! `small_windows`.
 
+mod duel;
 mod family;
 mod overall;
 mod scores;
@@ -11,8 +13,10 @@ mod small_windows;
 mod tables;
 mod workloads;
 
-pub use scores::{Point, Scores, Who, add};
+pub use scores::{Point, Scores, Who, add, settings};
 
+use core::fmt::Write as _;
+use duel::Duel;
 use pathweave_report::{figure_page, html};
 use pathweave_units::counted;
 use tables::Table;
@@ -51,9 +55,18 @@ fn about(scores: &[Scores], seeds: u64) -> String {
 
 const SCALE: &str = "1 is the best single path of the same connection at each point. More is better.";
 
-/// All tables as text, except tables that are too wide. `seeds`: the largest number of seeds of any plan.
+/// The first scheduler against the second one.
+fn duel(scores: &[Scores]) -> Option<Duel<'_>> {
+    Duel::of(&scores.iter().filter(|s| s.who == Who::Scheduler).collect::<Vec<_>>())
+}
+
+/// The answer and all tables as text, except tables that are too wide. `seeds`: the largest number of seeds of any
+/// plan.
 pub fn text(scores: &[Scores], seeds: u64) -> String {
     let mut out = format!("{}\n{SCALE}\n", about(scores, seeds));
+    if let Some(duel) = duel(scores) {
+        let _ = writeln!(out, "\n{}", duel.sentence());
+    }
     for table in tables(scores, seeds).iter().filter(|t| !t.page_only) {
         out.push('\n');
         out.push_str(&table.text());
@@ -61,12 +74,17 @@ pub fn text(scores: &[Scores], seeds: u64) -> String {
     out
 }
 
-/// All tables as one HTML file that needs no other file.
-pub fn html_page(scores: &[Scores], seeds: u64, version: &str) -> String {
+/// The answer, a plot by family, the points and all tables as one HTML file that needs no other file. `command` opens a
+/// point if `--point FAMILY/N --explain` follows it.
+pub fn html_page(scores: &[Scores], seeds: u64, command: &str, version: &str) -> String {
     let mut out = format!(
         "<section class=\"scenario\"><h1 class=\"name\">Arena</h1>\n<p class=\"about\">{}</p>\n<p class=\"description\">{SCALE}</p>\n",
         html(&about(scores, seeds))
     );
+    if let Some(duel) = duel(scores) {
+        let _ = writeln!(out, "<div class=\"verdict open\"><p>{}</p></div>", html(&duel.sentence()));
+        out.push_str(&duel.cards(command));
+    }
     tables(scores, seeds).iter().for_each(|table| out.push_str(&table.card()));
     out.push_str("</section>\n");
     figure_page("Arena – Pathweave", &out, version)
@@ -103,7 +121,9 @@ mod tests {
     #[test]
     fn text_and_page_have_the_same_tables() {
         let scores = [scores("a", &[1.1, 1.1]), scores("b", &[1.0, 1.0])];
-        let (text, page) = (text(&scores, 2), html_page(&scores, 2, ""));
+        let (text, page) = (text(&scores, 2), html_page(&scores, 2, "pathweave arena a,b", ""));
+        let answer = "a is better than b by 10.0 %";
+        assert!(text.contains(answer) && page.find(answer) < page.find("<table"), "the page begins with the answer");
         for title in
             ["Ranking", "Who wins where", "Families", "Beside each", "Beside each, by family", "The best of all others"]
         {

@@ -38,10 +38,10 @@ pub(super) fn ranking(scores: &[&Scores]) -> Table {
 
 /// A comparison of two schedulers over the points at which both have a score.
 pub(super) struct Pair {
-    difference: Estimate,
+    pub(super) difference: Estimate,
     pub(super) better: usize,
-    worse: usize,
-    points: usize,
+    pub(super) worse: usize,
+    pub(super) points: usize,
 }
 
 impl Pair {
@@ -62,13 +62,13 @@ impl Pair {
         format!("{:+.1}", in_percent(self.difference.mean))
     }
 
-    fn interval(&self) -> String {
+    pub(super) fn interval(&self) -> String {
         let text = |(low, high)| format!("{:+.1} to {:+.1}", in_percent(low), in_percent(high));
         self.difference.interval.map_or("–".into(), text)
     }
 }
 
-fn in_percent(log: f64) -> f64 {
+pub(super) fn in_percent(log: f64) -> f64 {
     100.0 * (libm::exp(log) - 1.0)
 }
 

@@ -1,5 +1,6 @@
 //! Scores: each scheduler's values at each point of the arena, relative to the best single path.
 
+use crate::plan::Plan;
 use crate::results::Results;
 use crate::runs::{Cell, Sweep};
 use pathweave_lab::bound::two_path_formula_mbps;
@@ -22,6 +23,10 @@ pub struct Point {
     pub plan: String,
     /// The scenario's name.
     pub scenario: String,
+    /// The number of the point in its plan, from 1 on.
+    pub number: usize,
+    /// The settings of the point, for people.
+    pub settings: String,
     /// The score from the means over the seeds, in which the best single path has 1; `None` if either has no value.
     pub score: Option<f64>,
     /// The score with each seed alone, against that seed's best single path.
@@ -159,6 +164,12 @@ fn meet(data: &Scenario, connection: &Connection, path: usize, other: &Connectio
     other.paths.iter().any(|path| links(other, *path).iter().any(|link| ours.contains(link)))
 }
 
+/// The settings of a plan's point, for people: `window 256KiB, rate1 57.1`.
+pub fn settings(plan: &Plan, point: usize) -> String {
+    let pairs = plan.parameters.iter().zip(plan.values(point));
+    pairs.map(|(parameter, value)| format!("{} {value}", parameter.name)).collect::<Vec<_>>().join(", ")
+}
+
 /// One point of a plan.
 struct Place<'a> {
     sweep: &'a Sweep,
@@ -257,6 +268,8 @@ impl Place<'_> {
         Point {
             plan: plan.name.clone(),
             scenario: plan.scenarios[self.scenario].name.clone(),
+            number: self.point + 1,
+            settings: settings(plan, self.point),
             score: self.score(own, metric, |_| true),
             by_seed: (1..=plan.seeds).map(|seed| self.score(own, metric, |s| s == seed)).collect(),
             halves: (half > 0).then(|| [self.score(own, metric, |s| s <= half), self.score(own, metric, |s| s > half)]),

@@ -71,11 +71,11 @@ impl Table {
         out
     }
 
-    /// The table as an HTML card that scrolls by itself if the page is narrow.
+    /// The table as an HTML card that a reader opens. The card scrolls by itself if the page is narrow.
     pub(super) fn card(&self) -> String {
         let title = self.title;
         let mut out = format!(
-            "<div class=\"card\"><h3>{title}</h3><p class=\"note\">{}</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+            "<details class=\"card\"><summary><h3>{title}</h3></summary><p class=\"note\">{}</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
              aria-label=\"{title}\"><table class=\"numbers\"><thead><tr>",
             html(&self.note)
         );
@@ -102,7 +102,7 @@ impl Table {
             }
             out.push_str("</tr>\n");
         }
-        out.push_str("</tbody></table></div></div>\n");
+        out.push_str("</tbody></table></div></details>\n");
         out
     }
 }

@@ -175,15 +175,30 @@ fn write_change(out: &mut String, direction: &str, change: &Change) {
     let _ = writeln!(out, "\n[[link.change]]\nat = \"{}\"\ndirection = \"{direction}\"", change.at);
     if let LinkChange::Up(up) = change.change {
         let _ = writeln!(out, "up = {up}");
-        return;
+    } else if let Some((setting, settings)) = changed(change) {
+        let _ = writeln!(out, "{} = {}", setting.key, value_of(setting, &settings).unwrap_or_default());
     }
+}
+
+/// The setting that a change sets, and settings with the new value.
+fn changed(change: &Change) -> Option<(&'static Setting<LinkSettings>, LinkSettings)> {
     let mut settings = default_link();
     change.change.clone().apply_to(&mut settings);
     let same = |setting: &&Setting<LinkSettings>| {
         change_of(setting.key, &settings)
             .is_some_and(|c| core::mem::discriminant(&c) == core::mem::discriminant(&change.change))
     };
-    if let Some(setting) = LINK.iter().find(same).map(|setting| written(setting, &settings.shaper)) {
-        let _ = writeln!(out, "{} = {}", setting.key, value_of(setting, &settings).unwrap_or_default());
+    let setting = LINK.iter().find(same).map(|setting| written(setting, &settings.shaper))?;
+    Some((setting, settings))
+}
+
+impl Change {
+    /// The name of the setting and its new value, as a file would write them.
+    pub fn written(&self) -> Option<(&'static str, String)> {
+        if let LinkChange::Up(up) = self.change {
+            return Some(("up", up.to_string()));
+        }
+        let (setting, settings) = changed(self)?;
+        Some((setting.key, (setting.get)(&settings)?))
     }
 }

@@ -53,6 +53,12 @@ impl Scenario {
         let measured = self.connections.iter().filter(|c| c.measured);
         measured.map(|c| c.paths.len()).max().unwrap_or(0)
     }
+
+    /// The connections in groups of neighbours that differ only in their names, as those of a table with `count` do.
+    pub fn alike(&self) -> Vec<&[Connection]> {
+        let unnamed = |c: &Connection| Connection { name: String::new(), page: String::new(), ..c.clone() };
+        self.connections.chunk_by(|a, b| unnamed(a) == unnamed(b)).collect()
+    }
 }
 
 /// The connections that a run waits for, if all measured connections end by themselves.

@@ -1,7 +1,9 @@
 //! Tests of the page's text. `cargo xtask page` tests it in a browser.
 
 use crate::made_up::results;
-use pathweave_lab::results::{RunResult, Status};
+use pathweave_algorithms::Registry;
+use pathweave_lab::results::{RunResult, Status, SubflowSeries};
+use pathweave_lab::scenario::{Document, Variant};
 use pathweave_report::{About, Comparison};
 
 fn page(results: &[RunResult], about: &[About]) -> String {
@@ -23,6 +25,40 @@ fn nothing_comes_from_outside_and_nothing_but_the_pages_own_scripts_runs() {
     }
     assert!(text.contains("default-src 'none'; script-src 'sha256-"), "the policy allows hashes only");
     assert!(!text.contains("unsafe-"));
+}
+
+#[test]
+fn equal_connections_are_shown_once() {
+    let text = "format = 1\nname = \"wlan-3g\"\nduration = \"1s\"\n[[path]]\nname = \"wlan\"\nrate = \"1Mbps\"\ndelay = \"1ms\"\n\
+        [[connection]]\nname = \"flow\"\ncount = 20\n[[connection]]\nname = \"cross\"\nmptcp = false\ncount = 2\n";
+    let document = Document::parse("x.toml", text).expect("it is TOML");
+    let scenario = document.scenario(&Registry::builtin(), &Variant::AsWritten).expect("it is a scenario");
+    let mut runs = results("wlan-3g", 1, 1.0, false);
+    for run in &mut runs {
+        let of = |n| SubflowSeries { connection: format!("flow-{n}"), ..SubflowSeries::default() };
+        run.series.subflows = (1..=20).map(of).collect();
+    }
+    let text = page(&runs, &[About::of(&scenario)]);
+    assert_eq!(text.matches("<dt>Connections</dt><dd>20 alike: flow-1 to flow-20; each ").count(), 1, "{text}");
+    assert_eq!(text.matches("<dt>Cross traffic</dt><dd>2 alike: cross-1 and cross-2; each ").count(), 1);
+    let groups = &embedded(&text)["scenarios"][0]["groups"];
+    assert_eq!(
+        (groups[0]["text"].as_str(), groups.as_array().map(Vec::len)),
+        (Some("20 alike: flow-1 to flow-20"), Some(1))
+    );
+    // Without the scenario, nothing says that they are equal.
+    assert_eq!(embedded(&page(&runs, &[]))["scenarios"][0]["groups"].as_array().map(Vec::len), Some(20));
+}
+
+#[test]
+fn the_ranking_has_the_interval_of_each_mean() {
+    let value = |seeds: u64| {
+        embedded(&page(&results("wlan-3g", seeds, 5.0, false), &[]))["scenarios"][0]["rows"][0]["value"].clone()
+    };
+    let several = value(3);
+    let at = |name: &str| several[name].as_f64().expect("a number");
+    assert!(at("low") < at("mean") && at("mean") < at("high"), "{several}");
+    assert!(value(1)["low"].is_null() && value(1)["mean"].is_number());
 }
 
 #[test]
