@@ -111,7 +111,7 @@ pub(crate) enum Chore {
         /// The points to run; all if none is given
         points: Vec<String>,
     },
-    /// Measure examples/stripe with several schedulers over emulated links (root, 20 minutes): the table of docs/embedding.md
+    /// Measure examples/stripe with several schedulers over emulated links (root, 45 minutes): the table of docs/embedding.md
     Stripe {
         /// Two legs for some seconds; nothing is written
         #[arg(long)]

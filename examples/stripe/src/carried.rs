@@ -64,8 +64,10 @@ impl Carried {
         }
         self.latest = Some(now.since(last.at));
         self.longest = self.longest.max(self.latest);
-        if self.round_start.is_some_and(|start| last.at >= start) {
-            self.round_start = Some(now).filter(|_| !self.pieces.is_empty());
+        if self.pieces.is_empty() {
+            self.round_start = None;
+        } else if self.round_start.is_some_and(|start| last.at >= start) {
+            self.round_start = Some(now);
         }
         acked.into_iter().map(|piece| piece.range).collect()
     }

@@ -27,6 +27,8 @@ pub(crate) struct Leg {
     pub(crate) id: SubflowId,
     pub(crate) local: IpAddr,
     remote: SocketAddr,
+    /// Name of the kernel's congestion controller; the system's default if there is none.
+    congestion: Option<String>,
     state: State,
     pause: Duration,
     /// Bytes of the stream that the leg was given, repeats included.
@@ -37,9 +39,9 @@ pub(crate) struct Leg {
 
 impl Leg {
     /// A leg that connects as soon as it is stepped.
-    pub(crate) fn new(id: SubflowId, local: IpAddr, remote: SocketAddr) -> Self {
+    pub(crate) fn new(id: SubflowId, local: IpAddr, remote: SocketAddr, congestion: Option<String>) -> Self {
         let state = State::Waiting { until: Instant::ZERO };
-        Leg { id, local, remote, state, pause: PAUSE.0, given: 0, deaths: 0 }
+        Leg { id, local, remote, congestion, state, pause: PAUSE.0, given: 0, deaths: 0 }
     }
 
     /// The connection, if it is established.
@@ -102,6 +104,9 @@ impl Leg {
         let family = if self.remote.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+        if let Some(name) = &self.congestion {
+            sockopt::set_tcp_congestion(&socket, name)?;
+        }
         bind(&socket, &SocketAddr::new(self.local, 0))?;
         match connect(&socket, &self.remote) {
             Ok(()) | Err(Errno::INPROGRESS) => Ok(TcpStream::from(socket)),

@@ -62,6 +62,9 @@ struct SendArguments {
     /// A parameter of the scheduler
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
+    /// Congestion controller of the kernel, such as cubic; the system's default if none is given
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
     /// Stop reading the input after this time
     #[arg(long)]
     seconds: Option<f64>,
@@ -102,7 +105,9 @@ fn send(arguments: &SendArguments) -> Result<(), String> {
     }
     let chosen = Registry::builtin().choose_scheduler(&arguments.scheduler, &arguments.settings);
     let chosen = chosen.map_err(|e| e.to_string())?;
-    let leg = |(i, (local, remote)): (usize, &(_, _))| Leg::new(SubflowId(i as u8), *local, *remote);
+    let leg = |(i, (local, remote)): (usize, &(_, _))| {
+        Leg::new(SubflowId(i as u8), *local, *remote, arguments.congestion.clone())
+    };
     let legs = arguments.legs.iter().enumerate().map(leg).collect();
     let mut sender = Sender::new(legs, &chosen, arguments.buffer)?;
     let time = arguments.seconds.map(Duration::from_secs_f64);

@@ -56,7 +56,7 @@ impl Receiver {
         Ok(Receiver { listener, legs: Vec::new(), reassembly: Reassembly::new(window), window })
     }
 
-    /// Writes the whole stream to `out`. The window never shrinks: what is in order is written at once, and while that
+    /// Writes the whole stream to `out`. The stream's end is acknowledged by [`Receiver::linger`] alone. The window never shrinks: what is in order is written at once, and while that
     /// blocks, nothing is acknowledged.
     ///
     /// # Errors
@@ -76,15 +76,17 @@ impl Receiver {
         Ok(Received { bytes, sha256 })
     }
 
-    /// Answers until the sender has closed all legs. It does so when it knows that all has arrived.
+    /// Acknowledges the end, and answers until the sender has closed all legs.
     ///
     /// # Errors
     /// If a system call fails.
     pub(crate) fn linger(&mut self) -> io::Result<()> {
-        while !self.legs.is_empty() && self.wait(LAST_WAIT)? {
-            self.service(false, &mut Vec::new());
+        loop {
+            self.service(true, &mut Vec::new());
+            if self.legs.is_empty() || !self.wait(LAST_WAIT)? {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// Waits until a leg comes or has something to read. Returns false if nothing happened for `time`.
@@ -150,8 +152,9 @@ impl Leg {
         }
         let taken = self.input.len() - rest.len();
         self.input.drain(..taken);
-        let is_last = is_quiet || reassembly.is_complete();
-        if self.unanswered >= TOGETHER || (self.unanswered > 0 && is_last) {
+        // The last acknowledgement ends the sender. So it waits until the stream was handed on.
+        let is_held = reassembly.is_complete() && !is_quiet;
+        if !is_held && (self.unanswered >= TOGETHER || (self.unanswered > 0 && is_quiet)) {
             self.unanswered = 0;
             self.out.extend(Acknowledgement { place: reassembly.arrived(), window }.bytes());
         }
