@@ -18,7 +18,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::process::ExitCode;
 
 /// The folder of the pages, in the arena's.
 const POINTS: &str = "points";
@@ -27,12 +26,7 @@ const COLUMNS: usize = 100;
 
 /// Makes the runs of the point that `wanted` names, shows them, and writes the page. With `--explain`, also shows the
 /// decisions of the first two schedulers in the second in which they part.
-pub(crate) fn point(
-    options: &ArenaOptions,
-    wanted: &str,
-    registry: &Registry,
-    engine: &Engine,
-) -> Result<ExitCode, Failure> {
+pub(crate) fn point(options: &ArenaOptions, wanted: &str, registry: &Registry, engine: &Engine) -> Result<u8, Failure> {
     let names = names_of(options, registry)?;
     if options.explain && names.len() < 2 {
         let text = "--explain compares two schedulers; name two, such as weave,minrtt, or add --against";
@@ -57,7 +51,7 @@ pub(crate) fn point(
         execute(&run_plans, registry, engine, options.jobs.at_once, &progress, None, None)?;
     drop(progress);
     if results.len() < all {
-        return Ok(ExitCode::from(terminal::INTERRUPTED));
+        return Ok(terminal::INTERRUPTED);
     }
     let mut text = format!("{wanted}: {}\n\n", settings(&sweep.plan, point));
     for comparison in Comparison::all(&results, &planned(&run_plans), other) {
@@ -73,7 +67,7 @@ pub(crate) fn point(
         text.push_str(&parted(&source, &results, [first, other], (&folder, &stem), registry)?);
     }
     io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 /// A point as an option names it: `PLAN/N`, or `PLAN/SCENARIO/N` if the plan has several scenarios.

@@ -64,7 +64,8 @@ impl Laboratory {
             }
             Request::Explain { scheduler, seed, from, to } => {
                 let Asked { source, .. } = self.asked.as_ref().ok_or_else(no_plan)?;
-                let what = Explained { scheduler: &scheduler, seed, from: Some(&from), to: Some(&to), connection: None };
+                let what =
+                    Explained { scheduler: &scheduler, seed, from: Some(&from), to: Some(&to), connection: None };
                 let explanation = explanation(source, &what, &self.registry)?;
                 Ok(json(&explain_page(&explanation)))
             }

@@ -58,7 +58,7 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
 }
 
 fn geometric_mean(values: &[f64]) -> f64 {
-    (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
+    libm::exp(values.iter().map(|value| libm::log(*value)).sum::<f64>() / values.len() as f64)
 }
 
 /// The value below which this part of the sorted values is, interpolated.

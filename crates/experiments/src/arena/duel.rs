@@ -115,11 +115,11 @@ impl<'a> Duel<'a> {
             .map(|(own, its)| (own.score.zip(its.score).map(|(own, its)| own / its), *own, *its))
             .collect();
         points.sort_by(|a, b| a.0.unwrap_or(f64::INFINITY).total_cmp(&b.0.unwrap_or(f64::INFINITY)));
-        let _ = write!(
+        let _ = writeln!(
             out,
             "<details id=\"family-{index}\" class=\"points\"><summary>{}: {}</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
              aria-label=\"Points\"><table><thead><tr><th>Point</th><th>{first}</th><th>{other}</th><th>Better by, %</th>\
-             <th class=\"words\">Settings and command</th></tr></thead><tbody>\n",
+             <th class=\"words\">Settings and command</th></tr></thead><tbody>",
             html(&name((family.plan, family.scenario))),
             counted(points.len(), "point")
         );
