@@ -13,6 +13,9 @@ use std::net::TcpStream;
 /// Bytes that a connection takes although they cannot leave yet. Schedulers that respect the congestion window never
 /// use them.
 const QUEUE: u64 = 1 << 20;
+/// The time of a path's data that counts as one segment if a real segment takes less: timers and wake-ups of a program
+/// are not exact. A rule that lets ten segments wait at a bottleneck keeps the path busy for 2 ms.
+const GRAIN_S: f64 = 0.0002;
 /// Retransmission timeouts without an answer after which a connection shows no sign of life.
 const STALE_TIMEOUTS: u8 = 2;
 
@@ -116,18 +119,28 @@ impl Connection {
         !self.out.is_empty()
     }
 
+    /// Data bytes of a piece: with its head, a piece fills a TCP segment.
+    pub(crate) fn piece(&self) -> u64 {
+        u64::from(self.info.snd_mss).saturating_sub(HEAD as u64).max(1)
+    }
+
+    /// TCP segments that count as one in the view, as a kernel's large segments do (TSO).
+    fn grain(&self) -> u32 {
+        (self.carried.rate * GRAIN_S / self.piece() as f64).clamp(1.0, 16.0) as u32
+    }
+
     /// The connection as a scheduler sees it. `is_limited`: there is nothing more to send.
     pub(crate) fn view(&self, id: SubflowId, is_limited: bool) -> SubflowView {
         let info = &self.info;
         let measured = |us: u32| (us > 0 && us < u32::MAX).then(|| Duration::from_micros(us.into()));
         let unsent = u64::from(info.notsent_bytes) + self.out.len() as u64;
-        let cwnd = info.snd_cwnd;
+        let grain = self.grain();
+        let (cwnd, ssthresh) = (info.snd_cwnd / grain, info.snd_ssthresh / grain);
         SubflowView {
             id,
             backup: false,
             stale: self.is_stale(),
-            // A piece and its head fill a segment.
-            mss: info.snd_mss.saturating_sub(HEAD as u32).max(1),
+            mss: self.piece() as u32 * grain,
             path: PathTerms::default(),
             rtt: RoundTrip {
                 smoothed: measured(info.rtt),
@@ -138,20 +151,20 @@ impl Connection {
             },
             window: WindowState {
                 cwnd,
-                ssthresh: info.snd_ssthresh,
-                in_flight: info.in_flight(),
-                unacked: info.unacked,
+                ssthresh,
+                in_flight: info.in_flight().div_ceil(grain),
+                unacked: info.unacked.div_ceil(grain),
                 app_limited: is_limited,
                 phase: match info.ca_state {
                     4 => Phase::Loss,
                     2 | 3 => Phase::Recovery,
-                    _ if cwnd < info.snd_ssthresh => Phase::SlowStart,
+                    _ if cwnd < ssthresh => Phase::SlowStart,
                     _ => Phase::Avoidance,
                 },
                 ..WindowState::default()
             },
             queue: QueueState {
-                unsent: unsent.div_ceil(u64::from(info.snd_mss.max(1))) as u32,
+                unsent: unsent.div_ceil(u64::from(info.snd_mss.max(1) * grain)) as u32,
                 bytes: self.carried.bytes,
                 memory: self.carried.bytes,
                 space: QUEUE.saturating_sub(unsent),

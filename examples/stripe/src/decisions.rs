@@ -60,9 +60,9 @@ impl Sender {
         if range.start >= range.end {
             return false;
         }
-        let mut start = range.start;
+        let (mut start, longest) = (range.start, connection.piece());
         while start < range.end {
-            let piece = start..range.end.min(start + mss);
+            let piece = start..range.end.min(start + longest);
             start = piece.end;
             connection.send(now, piece.clone(), self.stream.bytes(&piece));
         }

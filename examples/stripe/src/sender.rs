@@ -141,7 +141,7 @@ impl Sender {
                     acked.push((id, news));
                 }
                 Err(_) => {
-                    self.stream.take_back(id, connection.unacknowledged());
+                    self.stream.take_all_back(id);
                     leg.die(now);
                     self.look();
                     self.tell(now, &Event::SubflowDown(id));

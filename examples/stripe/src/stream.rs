@@ -74,9 +74,15 @@ impl Stream {
         self.window = news.window;
     }
 
-    /// Takes the data back that `leg` carries, so that the scheduler assigns it again.
+    /// Takes the pieces back that `leg` carries, so that the scheduler assigns them again.
     pub(crate) fn take_back(&mut self, leg: SubflowId, pieces: impl Iterator<Item = Range<DataSeq>>) {
         pieces.for_each(|piece| self.map.withdraw(piece, leg));
+    }
+
+    /// Takes all data back that `leg` was given and the receiver has not acknowledged. TCP's acknowledgement is not
+    /// enough: it may be that of a proxy, and data that waits in the receiver's socket may be lost with the connection.
+    pub(crate) fn take_all_back(&mut self, leg: SubflowId) {
+        self.map.withdraw(self.map.first_unacked()..self.map.assigned_end(), leg);
     }
 
     /// The part of `range` that may be sent.

@@ -11,6 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 const BYTES: usize = 12_000_000;
+/// Seconds after which a program that hangs is ended.
+const LONGEST: &str = "60";
 /// The bytes after which a proxy ends its first connection.
 const FATAL: usize = 300_000;
 
@@ -48,7 +50,11 @@ fn forward(mut from: &TcpStream, mut to: &TcpStream, mut left: usize) {
 
 /// Sends bytes over two legs, the second of which dies once. Returns the sender's report.
 fn transfer(scheduler: &str) -> Result<Value, Box<dyn Error>> {
-    let stripe = || Command::new(env!("CARGO_BIN_EXE_stripe"));
+    let stripe = || {
+        let mut command = Command::new("timeout");
+        command.args([LONGEST, env!("CARGO_BIN_EXE_stripe")]);
+        command
+    };
     let mut receiver = stripe();
     receiver.args(["receive", "127.0.0.1:0"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut receiver = receiver.spawn()?;
