@@ -4,8 +4,8 @@ use crate::run::{cargo, program, run, works};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a run of all checks from a fresh clone writes below `target/`, GB of 10⁹ bytes.
-const ROOM_GB: u64 = 8;
+/// About what a run of all checks from a fresh clone writes below `target/`, GB of 10⁹ bytes.
+const ROOM_GB: u64 = 5;
 
 const WASM: &str = "wasm32-unknown-unknown";
 
@@ -139,7 +139,7 @@ pub(crate) fn warn_of_full_disk(folder: &Path) -> Result<(), String> {
     let output = output.map_err(|e| format!("df: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     if let Some(free @ 0..ROOM_GB) = text.lines().last().and_then(|line| line.trim().parse().ok()) {
-        println!("{}: {free} GB are free; a first run of all checks writes {ROOM_GB} GB", folder.display());
+        println!("{}: {free} GB are free; a first run of all checks writes about {ROOM_GB} GB", folder.display());
     }
     Ok(())
 }
