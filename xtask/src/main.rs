@@ -327,7 +327,7 @@ fn test(steps: &mut Steps, no_install: bool) {
             ("report page", report_page),
             ("site", |_| site::build().and_then(|()| site::check())),
             ("captures", |_| captures::check()),
-            ("schedulers for C", |_| scheduler_c::check()),
+            ("schedulers for C", |_| scheduler_c::build().and_then(|()| scheduler_c::check())),
             ("validation against Linux", |_| validation::check()),
             ("experiments", |_| experiments::smoke()),
             ("tables of experiments", |_| reproduction::check(SECONDS_OF_TABLES)),

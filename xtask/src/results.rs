@@ -33,16 +33,16 @@ pub(crate) fn text(command: &mut Command) -> Result<String, String> {
 }
 
 /// Builds every program that the checks run in release: the command, the digests, the gates, the faults and the counted
-/// simulator. The schedulers' C library is built with them. They are built together, because Cargo would otherwise build
-/// shared crates again for each. No example is among them: for an example Cargo builds all crates with the features that
-/// their tests need.
+/// simulator. They are built together, because Cargo would otherwise build shared crates again for each. The Python
+/// package has no program, but its features must be those of this build, so that its wheel is built from the same
+/// libraries. No example is among them: for an example Cargo builds all crates with the features that their tests need.
 ///
 /// # Errors
 /// If one does not build.
 pub(crate) fn build() -> Result<(), String> {
-    let packages = ["", "-digests", "-gates", "-faults", "-scheduler-c", "-simulator", "-tun"]
-        .map(|name| format!("--package pathweave{name} "));
-    run(&mut cargo(&format!("build --release {} --bins --lib --features pathweave/tun", packages.concat())))
+    let packages =
+        ["", "-digests", "-gates", "-faults", "-simulator", "-python"].map(|name| format!("--package pathweave{name} "));
+    run(&mut cargo(&format!("build --release {} --bins --features pathweave/tun", packages.concat())))
 }
 
 /// The output of `pathweave compare`, and the page that it writes.

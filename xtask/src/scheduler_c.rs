@@ -24,12 +24,14 @@ const STRICT: &str = "-Wall -Wextra -Werror -pedantic";
 /// The tools that compile and check programs in C.
 pub(crate) const TOOLS: [Tool; 4] = [setup::GCC, setup::GXX, setup::PKG_CONFIG, setup::VALGRIND];
 
-/// Builds the library alone.
+/// Builds the library. It does not need the engine's hosts, but with them it is built from what the programs of
+/// [`results::build`](crate::results::build) are built from.
 ///
 /// # Errors
 /// If it does not compile.
 pub(crate) fn build() -> Result<(), String> {
-    run(&mut cargo("build --release --package pathweave-scheduler-c"))
+    let packages = "--package pathweave-scheduler-c --package pathweave-proto";
+    run(&mut cargo(&format!("build --release --lib {packages} --no-default-features --features pathweave-proto/hosts")))
 }
 
 /// Lays out the library that was built below `prefix`: lib/, include/ and lib/pkgconfig/.

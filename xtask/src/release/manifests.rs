@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 /// Most keywords of a crate, a rule of crates.io.
 const MOST_KEYWORDS: usize = 5;
 /// Files that name the version, and the line that does it.
-const VERSIONS: [(&str, &str); 3] =
-    [("pyproject.toml", "version = \"@\""), ("python/Cargo.toml", "version = \"@\""), ("CITATION.cff", "version: @")];
+const VERSIONS: [(&str, &str); 2] = [("pyproject.toml", "version = \"@\""), ("CITATION.cff", "version: @")];
 
 /// Checks all manifests.
 ///
