@@ -29,8 +29,12 @@ impl Connection {
         if !self.shared.addresses.has_announcement() {
             return false;
         }
-        let mut alive = self.subflows.iter().filter(|s| s.is_alive()).peekable();
-        alive.peek().is_none() || alive.any(|s| s.id == id)
+        let mut alive = self.subflows.iter().filter(|s| s.is_alive());
+        match alive.next() {
+            None => true,
+            Some(first) if first.id == id => true,
+            Some(_) => !self.shared.host.announces_on_first_subflow() && alive.any(|s| s.id == id),
+        }
     }
 
     /// Adds an address of this host. A server announces it; a client joins from it at once.

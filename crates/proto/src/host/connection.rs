@@ -134,6 +134,12 @@ rules!(
             false
         }
 
+        /// Whether only the first subflow that answers carries announcements and echoes. If not, the next acknowledgement
+        /// of any of these subflows carries them.
+        fn announces_on_first_subflow(&self) -> bool {
+            false
+        }
+
         /// Frees the spare capacity of the host's lists.
         fn shrink(&mut self) {}
 

@@ -40,7 +40,7 @@ fn an_announced_address_is_echoed_and_joined_whoever_sends() {
 }
 
 /// The kernel's path manager announces one address at a time: the next one when the one before is echoed, or when a
-/// subflow has joined.
+/// subflow has joined. Announcements and echoes are on the first subflow, also if a join on another one releases them.
 #[cfg(feature = "host-linux")]
 #[test]
 fn a_linux_host_announces_the_next_address_after_an_echo_or_a_join() {
@@ -52,6 +52,8 @@ fn a_linux_host_announces_the_next_address_after_an_echo_or_a_join() {
         pair.run_until("joined", secs(1), |p| p.usable(Client) == 4);
         let announced: Vec<_> = pair.sent(Server).filter(|p| announcement(p)).map(|p| p.at).collect();
         assert_eq!(announced, times.map(at_ms), "{delays:?}");
+        let on_others = |side| pair.sent(side).filter(|p| p.path > 0 && (announcement(p) || echo(p))).count();
+        assert_eq!((on_others(Server), on_others(Client)), (0, 0), "{delays:?}");
     }
 }
 

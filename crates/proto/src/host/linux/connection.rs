@@ -135,6 +135,11 @@ impl ConnectionRules for LinuxConnection {
         true
     }
 
+    /// The worker acknowledges on the first active subflow (`mptcp_pm_nl_addr_send_ack`).
+    fn announces_on_first_subflow(&self) -> bool {
+        true
+    }
+
     fn shrink(&mut self) {
         self.fragments.ends.shrink_to_fit();
         self.delegation.waiting.shrink_to_fit();
