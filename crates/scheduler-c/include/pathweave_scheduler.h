@@ -26,7 +26,7 @@
 #define PATHWEAVE_UNKNOWN UINT64_MAX
 
 /*
- The path carries data only while no other can (`flags` of a path).
+ The path should carry data only while no other path can (`flags` of a path).
  */
 #define PATHWEAVE_PATH_BACKUP 1
 
@@ -37,13 +37,13 @@
 #define PATHWEAVE_PATH_STALE 2
 
 /*
- The program had less to send than the congestion window allows, so `delivery_rate_bytes_per_s` says only "at least"
- (`flags` of a path).
+ The program had less to send than the congestion window allows, so the path may deliver more than
+ `delivery_rate_bytes_per_s` (`flags` of a path).
  */
 #define PATHWEAVE_PATH_APPLICATION_LIMITED 4
 
 /*
- `quota_left_bytes` counts (`flags` of a path).
+ The path has a quota, of which `quota_left_bytes` are left (`flags` of a path).
  */
 #define PATHWEAVE_PATH_QUOTA 8
 
@@ -194,6 +194,7 @@ struct pathweave_parameter {
 /*
  A path as the program knows it now. Fill the struct with zeros first: a field that stays 0 is unknown, and its
  comment says what is assumed instead. Only `size`, `id`, `mss_bytes` and `congestion_window_bytes` must be set.
+ Round-trip times are at most a day.
  */
 struct pathweave_path {
   /*
@@ -246,7 +247,7 @@ struct pathweave_path {
    */
   uint64_t smoothed_rtt_ns;
   /*
-   Variation of the round-trip time (RTTVAR of RFC 6298, rttvar of RFC 9002). 0: none.
+   Variation of the round-trip time (RTTVAR of RFC 6298, rttvar of RFC 9002). 0: no variation.
    */
   uint64_t rtt_variation_ns;
   /*

@@ -15,15 +15,15 @@ pub const NO_PATH: u32 = u32::MAX;
 /// The `acknowledged_end` of a transport that has no such number. Unknown fields of structs are 0 instead.
 pub const UNKNOWN: u64 = u64::MAX;
 
-/// The path carries data only while no other can (`flags` of a path).
+/// The path should carry data only while no other path can (`flags` of a path).
 pub const PATH_BACKUP: u32 = 1;
 /// The path shows no sign of life: an answer is overdue. It gets no data while a path without this flag is up (`flags`
 /// of a path).
 pub const PATH_STALE: u32 = 2;
-/// The program had less to send than the congestion window allows, so `delivery_rate_bytes_per_s` says only "at least"
-/// (`flags` of a path).
+/// The program had less to send than the congestion window allows, so the path may deliver more than
+/// `delivery_rate_bytes_per_s` (`flags` of a path).
 pub const PATH_APPLICATION_LIMITED: u32 = 4;
-/// `quota_left_bytes` counts (`flags` of a path).
+/// The path has a quota, of which `quota_left_bytes` are left (`flags` of a path).
 pub const PATH_QUOTA: u32 = 8;
 
 /// The application has more data than the send buffer takes (`flags` of a view).
@@ -77,6 +77,7 @@ pub enum Loss {
 
 /// A path as the program knows it now. Fill the struct with zeros first: a field that stays 0 is unknown, and its
 /// comment says what is assumed instead. Only `size`, `id`, `mss_bytes` and `congestion_window_bytes` must be set.
+/// Round-trip times are at most a day.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Path {
@@ -105,7 +106,7 @@ pub struct Path {
     pub queue_limit_bytes: u64,
     /// Smoothed round-trip time (SRTT of RFC 6298, smoothed_rtt of RFC 9002). 0: not measured yet.
     pub smoothed_rtt_ns: u64,
-    /// Variation of the round-trip time (RTTVAR of RFC 6298, rttvar of RFC 9002). 0: none.
+    /// Variation of the round-trip time (RTTVAR of RFC 6298, rttvar of RFC 9002). 0: no variation.
     pub rtt_variation_ns: u64,
     /// Smallest round-trip time. 0: the smoothed one.
     pub min_rtt_ns: u64,
