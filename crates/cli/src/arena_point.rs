@@ -21,8 +21,6 @@ use std::path::Path;
 
 /// The folder of the pages, in the arena's.
 const POINTS: &str = "points";
-/// Width of the table.
-const COLUMNS: usize = 100;
 
 /// Makes the runs of the point that `wanted` names, shows them, and writes the page. With `--explain`, also shows the
 /// decisions of the first two schedulers in the second in which they part.
@@ -55,7 +53,7 @@ pub(crate) fn point(options: &ArenaOptions, wanted: &str, registry: &Registry, e
     }
     let mut text = format!("{wanted}: {}\n\n", settings(&sweep.plan, point));
     for comparison in Comparison::all(&results, &planned(&run_plans), other) {
-        text.push_str(&ranked(&comparison, Some(first), terminal::width().unwrap_or(COLUMNS)));
+        text.push_str(&terminal::with_best_row(&ranked(&comparison, Some(first), terminal::columns())));
     }
     let folder = options.out.join(POINTS);
     fs::create_dir_all(&folder).map_err(Failure::writing(folder.display()))?;

@@ -20,12 +20,6 @@ use std::path::PathBuf;
 const DEFAULT_PAGE: &str = "pathweave-report.html";
 /// Default number of seeds.
 const DEFAULT_SEEDS: u32 = 5;
-/// Width of the tables if standard output is no terminal, and their least width.
-const COLUMNS: usize = 80;
-/// Greatest width of the tables.
-const MOST_COLUMNS: usize = 200;
-/// Most lines about runs that did not complete.
-const MOST_PROBLEMS: usize = 20;
 
 /// Makes the runs that `options` ask for and writes tables, lines of JSON and the page.
 pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &Engine) -> Result<u8, Failure> {
@@ -70,7 +64,7 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
             [path.to_owned()].into_iter().chain(explanations).collect()
         }
     };
-    let text = shown(&comparisons, options, &pages, columns());
+    let text = shown(&comparisons, options, &pages, terminal::columns());
     output::show(&text, output::on_stdout(outputs()))?;
     let mut problems = problems(&results);
     if results.len() < planned {
@@ -110,12 +104,6 @@ fn is_bad(run: &RunResult) -> bool {
     run.status == Status::Failed || (run.status == Status::Stalled && run.plain_tcp.is_none())
 }
 
-/// Largest width of the tables: COLUMNS if that is set, else the width of the terminal.
-fn columns() -> usize {
-    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse::<usize>().ok());
-    said.or_else(terminal::width).map_or(COLUMNS, |columns| columns.clamp(COLUMNS, MOST_COLUMNS))
-}
-
 /// The output for the page, if one is wanted.
 fn page_output(options: &CompareOptions) -> Option<Output> {
     let quick_look = options.scenarios.is_empty() && options.jsonl.is_none();
@@ -152,20 +140,12 @@ fn problems(results: &[RunResult]) -> String {
             warned.push((&r.scenario, &r.scheduler));
         }
     }
-    let bad: Vec<_> = results.iter().filter(|r| r.status != Status::Completed).collect();
-    if bad.is_empty() {
-        return text;
-    }
-    text.push_str(&format!("{} of {} did not complete:\n", bad.len(), counted(results.len(), "run")));
-    for r in bad.iter().take(MOST_PROBLEMS) {
-        let how = if r.status == Status::Stalled { "stalled" } else { "failed" };
+    let told = |r: &RunResult| {
         let reason = r.reason.as_deref().unwrap_or("no reason given");
-        text.push_str(&format!("  {}, {}, seed {}: {how}: {reason}\n", r.scenario, r.scheduler, r.seed));
-    }
-    if bad.len() > MOST_PROBLEMS {
-        text.push_str(&format!("  and {} more\n", bad.len() - MOST_PROBLEMS));
-    }
-    text
+        format!("{}, {}, seed {}: {}: {reason}", r.scenario, r.scheduler, r.seed, r.status.word())
+    };
+    let bad: Vec<String> = results.iter().filter(|r| r.status != Status::Completed).map(told).collect();
+    text + &terminal::incomplete(&bad, results.len())
 }
 
 #[cfg(test)]

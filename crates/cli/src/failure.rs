@@ -25,13 +25,13 @@ pub(crate) fn report(failure: &Failure) -> u8 {
 /// The lines around the mistake with the mistake marked, for a terminal.
 fn drawn(error: &ScenarioError) -> String {
     let place = Place { error, source: NamedSource::new(&error.file, error.source.to_string()) };
-    let theme = if std::env::var_os("NO_COLOR").is_some() {
-        GraphicalTheme::unicode_nocolor()
-    } else {
-        GraphicalTheme::unicode()
+    let theme = match terminal::error_has_colours() {
+        true => GraphicalTheme::unicode(),
+        false => GraphicalTheme::unicode_nocolor(),
     };
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(terminal::error_columns());
     let mut text = String::new();
-    match GraphicalReportHandler::new_themed(theme).with_width(100).render_report(&mut text, &place) {
+    match handler.render_report(&mut text, &place) {
         Ok(()) => text,
         Err(_) => format!("error: {error}\n"),
     }

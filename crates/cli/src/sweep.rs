@@ -22,8 +22,6 @@ use std::path::{Path, PathBuf};
 const RUNS: &str = "runs.jsonl";
 const PARQUET: &str = "runs.parquet";
 const PAGE: &str = "page.html";
-/// Most lines about runs that did not complete.
-const MOST_PROBLEMS: usize = 20;
 
 /// Makes the runs of a plan, or of one shard of it, and shows the results when all are done.
 pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine) -> Result<u8, Failure> {
@@ -81,17 +79,7 @@ fn write_page(ready: &Ready, results: &Results, judged: &[Judged<'_>], folder: &
 
 /// A line for each run that did not complete.
 pub(crate) fn problems(results: &Results) -> String {
-    if results.problems.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("{} of {} did not complete:\n", results.problems.len(), counted(results.runs, "run"));
-    for problem in results.problems.iter().take(MOST_PROBLEMS) {
-        text.push_str(&format!("  {problem}\n"));
-    }
-    if results.problems.len() > MOST_PROBLEMS {
-        text.push_str(&format!("  and {} more\n", results.problems.len() - MOST_PROBLEMS));
-    }
-    text
+    terminal::incomplete(&results.problems, results.runs)
 }
 
 /// Schedulers that compete by default; the first is compared with each other one.

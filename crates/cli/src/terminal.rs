@@ -2,10 +2,11 @@
 //!
 //! The first Ctrl-C ends the command after the current runs, with the results so far. The second one ends it at once.
 
-use console::{Term, colors_enabled, style};
+use console::{Term, colors_enabled, colors_enabled_stderr, style};
 use indicatif::{ProgressBar, ProgressStyle};
 use pathweave_lab::scenario::Scenario;
 use pathweave_runner::Watch;
+use pathweave_units::counted;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -44,9 +45,27 @@ pub(crate) fn warn(scenario: &Scenario) {
     }
 }
 
+/// Most lines about runs that did not complete.
+const MOST_PROBLEMS: usize = 20;
+
+/// The text about runs that did not complete: how many of all `runs`, and the first of `problems`, a line for each run.
+pub(crate) fn incomplete(problems: &[String], runs: usize) -> String {
+    if problems.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("{} of {} did not complete:\n", problems.len(), counted(runs, "run"));
+    for problem in problems.iter().take(MOST_PROBLEMS) {
+        text.push_str(&format!("  {problem}\n"));
+    }
+    if problems.len() > MOST_PROBLEMS {
+        text.push_str(&format!("  and {} more\n", problems.len() - MOST_PROBLEMS));
+    }
+    text
+}
+
 /// The word that begins a warning on standard error, yellow on a terminal. Like all colours, it is plain with NO_COLOR.
 pub(crate) fn warning() -> impl Display {
-    style("Warning").yellow().for_stderr()
+    style("warning").yellow().for_stderr()
 }
 
 /// The word that begins an error on standard error, red on a terminal.
@@ -54,9 +73,32 @@ pub(crate) fn error() -> impl Display {
     style("error").red().bold().for_stderr()
 }
 
-/// The width of the terminal; `None` if standard output is none.
-pub(crate) fn width() -> Option<usize> {
-    Term::stdout().size_checked().map(|(_, columns)| usize::from(columns))
+/// Width of the tables if standard output is no terminal, and their least width.
+const COLUMNS: usize = 80;
+/// Greatest width of the tables.
+const MOST_COLUMNS: usize = 200;
+/// Greatest width of errors, whose sentences are hard to read in longer lines.
+const MOST_ERROR_COLUMNS: usize = 100;
+
+/// Largest width of the tables on standard output: COLUMNS if that is set, else the width of the terminal.
+pub(crate) fn columns() -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse::<usize>().ok());
+    said.or_else(|| width(&Term::stdout())).map_or(COLUMNS, |columns| columns.clamp(COLUMNS, MOST_COLUMNS))
+}
+
+/// Largest width of an error on standard error.
+pub(crate) fn error_columns() -> usize {
+    width(&Term::stderr()).map_or(MOST_ERROR_COLUMNS, |columns| columns.min(MOST_ERROR_COLUMNS))
+}
+
+/// Whether errors have colours.
+pub(crate) fn error_has_colours() -> bool {
+    colors_enabled_stderr()
+}
+
+/// The width of a terminal; `None` if the stream is none.
+fn width(term: &Term) -> Option<usize> {
+    term.size_checked().map(|(_, columns)| usize::from(columns))
 }
 
 /// The text of a ranked table with its best row in green, if standard output is a terminal.

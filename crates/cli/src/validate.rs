@@ -19,6 +19,7 @@ pub(crate) fn validate(options: &ValidateOptions, registry: &Registry) -> Result
     if let Some(folder) = &options.scenarios {
         return write_scenarios(&references, folder, std::slice::from_ref(&options.file));
     }
+    let others = options.schedulers.as_deref().map(|list| chosen(list, registry)).transpose()?;
     let comparisons = compare(&references, options, registry)?;
     let summary = Summary::new(&comparisons);
     if let Some(output) = &options.jsonl {
@@ -30,8 +31,8 @@ pub(crate) fn validate(options: &ValidateOptions, registry: &Registry) -> Result
     }
     let (table, ranges) = (comparison_table(&comparisons), ranges_table(&comparisons));
     let mut text = format!("{table}\n{}{ranges}", summary_table(&summary));
-    if let Some(list) = &options.schedulers {
-        let alternatives = alternatives(&comparisons, &chosen(list, registry)?, options, registry)?;
+    if let Some(others) = &others {
+        let alternatives = alternatives(&comparisons, others, options, registry)?;
         for table in [gain_table(&alternatives), best_path_table(&alternatives, &comparisons)] {
             if !table.is_empty() {
                 text.push_str(&format!("\n{table}"));

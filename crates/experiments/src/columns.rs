@@ -19,9 +19,9 @@ pub enum Cells {
     Number(Vec<Option<f64>>),
     /// Yes or no.
     Truth(Vec<Option<bool>>),
-    /// Words of which there are few.
+    /// Words that many runs share, such as a scheduler's name.
     Word(Vec<Option<String>>),
-    /// Text that differs between most runs.
+    /// Text that few runs share.
     Text(Vec<Option<String>>),
 }
 

@@ -83,7 +83,7 @@ impl Results {
             let (cell, seed) = sweep.run(record.run);
             if record.status != Status::Completed {
                 results.failures += usize::from(record.status == Status::Failed || !is_plain_tcp(cell.variant));
-                let how = if record.status == Status::Stalled { "stalled" } else { "failed" };
+                let how = record.status.word();
                 let names = sweep.plan.parameters.iter().map(|p| p.name.as_str());
                 let values = names.zip(sweep.plan.shown(cell.point, &|_| false));
                 let point: String = values.map(|(name, value)| format!(", {name} {value}")).collect();

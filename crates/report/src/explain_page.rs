@@ -21,12 +21,12 @@ struct Data<'a> {
     paths: &'a [String],
     from: f64,
     to: f64,
-    groups: Vec<Alike>,
+    groups: Vec<GroupData>,
 }
 
 /// Equal connections.
 #[derive(Serialize)]
-struct Alike {
+struct GroupData {
     text: String,
     /// Index of the connection that is shown at first.
     shown: usize,
@@ -94,7 +94,7 @@ fn made(explanation: &Explanation, report: Option<&str>) -> String {
     let shown = &explanation.entries[..explanation.entries.len().min(MOST)];
     let cut = shown.len() < explanation.entries.len();
     let to = shown.last().filter(|_| cut).map_or_else(|| end_of(explanation, shown), |e| e.time_s);
-    let groups = groups(explanation, shown).iter().map(|group| alike(explanation, group, to)).collect();
+    let groups = groups(explanation, shown).iter().map(|group| group_data(explanation, group, to)).collect();
     let data = Data { title: headline(explanation), paths: &explanation.paths, from: explanation.from_s, to, groups };
     let data = serde_json::to_string(&data).expect("plain numbers and text have a JSON form");
     let title = format!("{} on {} explained – Pathweave", explanation.scheduler, explanation.scenario);
@@ -107,14 +107,14 @@ fn made(explanation: &Explanation, report: Option<&str>) -> String {
     })
 }
 
-fn alike(explanation: &Explanation, group: &Group<'_>, to: f64) -> Alike {
+fn group_data(explanation: &Explanation, group: &Group<'_>, to: f64) -> GroupData {
     let lanes = group.lanes.iter().map(|Lane { name, entries }| {
         let mut marks: Vec<Mark> = entries.iter().filter_map(|e| mark(e, &explanation.paths)).collect();
         mark_blocking(&mut marks, entries);
         let full_from = explanation.blocked_before.contains(*name).then_some(explanation.from_s);
         LaneData { name: (*name).to_owned(), marks, spans: spans(entries, full_from, to), window: window(entries) }
     });
-    Alike { text: group.text(), shown: group.shown(), lanes: lanes.collect() }
+    GroupData { text: group.text(), shown: group.shown(), lanes: lanes.collect() }
 }
 
 /// End of the time axis. If the run ended long before the end of the requested period, the axis ends soon after the

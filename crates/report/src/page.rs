@@ -279,7 +279,7 @@ fn problems(out: &mut String, runs: &[&RunResult]) {
     }
     out.push_str("<div class=\"card\"><h3>Runs that did not complete</h3><ul>");
     for r in bad {
-        let how = if r.status == Status::Stalled { "stalled" } else { "failed" };
+        let how = r.status.word();
         let reason = r.reason.as_deref().unwrap_or("no reason given");
         let _ = write!(out, "<li>{}, seed {}: {how}: {}</li>", html(&r.scheduler), r.seed, html(reason));
     }

@@ -45,7 +45,7 @@ pub(crate) fn headline(explanation: &Explanation) -> String {
     format!("{scheduler} on {scenario}, seed {seed}, {from_s} s to {to_s} s: {decisions}{of}")
 }
 
-/// The connections whose decisions are shown: `flow-3`, `20 connections`; `None` if the scenario measures only one.
+/// The connections whose decisions were recorded: `flow-3`, `20 connections`; `None` if the scenario measures only one.
 pub(crate) fn connections(explanation: &Explanation) -> Option<String> {
     let Explanation { connections, alike, .. } = explanation;
     let shown: Vec<&String> = alike.iter().flatten().collect();
@@ -223,7 +223,8 @@ fn plain_rule(rule: &str) -> String {
     out
 }
 
-/// Which decisions were made how often, and why: a line for each decision and reason, the most frequent first.
+/// The counts of a run's decisions as text: after a headline, a line for each decision and reason, the most frequent
+/// first.
 pub fn reasons(explanation: &Explanation) -> String {
     format!("{}\n{}", headline(explanation), by_rule_text(&explanation.entries.iter().collect::<Vec<_>>()))
 }

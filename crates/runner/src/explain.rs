@@ -65,7 +65,11 @@ fn measured(name: &str, scenario: &Scenario) -> Result<(), Failure> {
     let measured = groups.iter().filter(|group| group.iter().any(|c| c.measured));
     let groups: Vec<String> =
         measured.map(|group| alike_in_words(&group.iter().map(|c| c.name.as_str()).collect::<Vec<_>>())).collect();
-    let list = format!("the measured connections of {} are {}", scenario.name, groups.join(", "));
+    let (title, list) = (&scenario.name, groups.join("; "));
+    let list = match names().count() {
+        1 => format!("the measured connection of {title} is {list}"),
+        _ => format!("the measured connections of {title} are {list}"),
+    };
     let hint = did_you_mean(name, names(), &list);
     Err(Failure::Input(format!("--connection: unknown connection `{name}`; {hint}")))
 }

@@ -1,10 +1,10 @@
-/* A stream of bytes over two simulated paths: what a packet scheduler is worth.
+/* Sends a stream of bytes over two simulated paths and prints each scheduler's goodput.
  *
  *     cc -std=c11 two_paths.c $(pkg-config --cflags --libs pathweave-scheduler) && ./a.out weave roundrobin
  *
- * Path 0 carries 56 Mbit/s, path 1 carries 0.48 Mbit/s behind a deep queue; both have a round trip of 44 ms. The receiver
- * buffers 1 MB. Nothing is lost, congestion windows are fixed, and an acknowledgement returns as soon as its packet has
- * arrived, which half a round trip of delay stands for. */
+ * Path 0 carries 56 Mbit/s, path 1 carries 0.48 Mbit/s behind a deep queue. The receiver buffers 1 MB. Nothing is lost,
+ * and congestion windows are fixed. The acknowledgement of a packet is back 44 ms after the packet has left the path's
+ * bottleneck. */
 #include <pathweave_scheduler.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +15,14 @@
 #define END_NS 5000000000u
 #define MOST_OUT 1024u
 
-/* A packet on its way, and when its acknowledgement is back. */
+/* A packet on its way, and the time at which its acknowledgement is back. */
 struct packet {
     struct pathweave_range range;
     uint64_t sent_ns, acknowledged_ns;
 };
 
-/* A path: its bottleneck, and the packets that are out, first in, first out. */
+/* A path: the rate of its bottleneck and when that is free again, start and bytes of the round over which the delivery
+ * rate is measured, and the unacknowledged packets in the order in which they were sent. */
 struct path {
     uint64_t bytes_per_s, free_ns, round_ns, round_bytes;
     struct packet out[MOST_OUT];
@@ -33,7 +34,7 @@ static struct pathweave_path known[2];
 static struct pathweave_view view;
 static struct pathweave_scheduler *scheduler;
 
-/* Every call's status is looked at. */
+/* Ends the program if a call has failed. */
 static void check(enum pathweave_status status) {
     char text[200];
     if (status == PATHWEAVE_STATUS_OK) return;
@@ -42,7 +43,7 @@ static void check(enum pathweave_status status) {
     exit(1);
 }
 
-/* Sends one packet after the other, as far as there is room for them; returns the end of what was sent. */
+/* Sends a range as packets, as many as `out` has room for; returns the end of the sent bytes. */
 static uint64_t send_range(uint32_t id, struct pathweave_range range) {
     struct path *p = &paths[id];
     while (range.start < range.end && p->count < MOST_OUT) {
@@ -60,7 +61,7 @@ static uint64_t send_range(uint32_t id, struct pathweave_range range) {
     return range.start;
 }
 
-/* Takes the acknowledgement of a path's first packet: round trip, delivery rate, stream. */
+/* Takes the acknowledgement of a path's first packet: updates the path's measurements, and reports to the scheduler. */
 static void acknowledge(uint32_t id) {
     struct path *p = &paths[id];
     struct pathweave_path *k = &known[id];

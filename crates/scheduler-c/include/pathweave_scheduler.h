@@ -16,33 +16,34 @@
 #define PATHWEAVE_MAX_PATHS 32
 
 /*
- The number that stands for no path.
+ "No path", in place of a path's number.
  */
 #define PATHWEAVE_NO_PATH UINT32_MAX
 
 /*
- A number that the program does not know.
+ The `acknowledged_end` of a transport that has no such number. Unknown fields of structs are 0 instead.
  */
 #define PATHWEAVE_UNKNOWN UINT64_MAX
 
 /*
- The path carries data only while no other can (`flags` of a path).
+ The path should carry data only while no other path can (`flags` of a path).
  */
 #define PATHWEAVE_PATH_BACKUP 1
 
 /*
- The path shows no sign of life: an answer is overdue. It gets no data while another path is alive (`flags` of a path).
+ The path shows no sign of life: an answer is overdue. It gets no data while a path without this flag is up (`flags`
+ of a path).
  */
 #define PATHWEAVE_PATH_STALE 2
 
 /*
- The program had less to send than the congestion window allows, so `delivery_rate_bytes_per_s` says only "at least"
- (`flags` of a path).
+ The program had less to send than the congestion window allows, so the path may deliver more than
+ `delivery_rate_bytes_per_s` (`flags` of a path).
  */
 #define PATHWEAVE_PATH_APPLICATION_LIMITED 4
 
 /*
- `quota_left_bytes` counts (`flags` of a path).
+ The path has a quota, of which `quota_left_bytes` are left (`flags` of a path).
  */
 #define PATHWEAVE_PATH_QUOTA 8
 
@@ -52,14 +53,15 @@
 #define PATHWEAVE_VIEW_WRITER_WAITS 1
 
 /*
- The result of a call. Every function but those that return a number or a text returns one.
+ The result of a call. Every function returns one, except `pathweave_scheduler_free` and those that return a number
+ or a text.
 
- A call that does not return `PATHWEAVE_STATUS_OK` has changed nothing, except that `PATHWEAVE_STATUS_POISONED` ends the
- use of its handle.
+ A call that does not return `PATHWEAVE_STATUS_OK` has changed nothing but the text of `pathweave_scheduler_error`.
+ The exception is `PATHWEAVE_STATUS_POISONED`: after it, the handle can only be freed.
  */
 enum pathweave_status {
   /*
-   The call did what it should.
+   The call was carried out.
    */
   PATHWEAVE_STATUS_OK = 0,
   /*
@@ -67,7 +69,8 @@ enum pathweave_status {
    */
   PATHWEAVE_STATUS_NULL_POINTER = 1,
   /*
-   A struct's `size` is less than that of its first version, or differs between the elements of an array.
+   A struct's `size` is less than that of its first version, over 4096, or differs between the elements of an
+   array.
    */
   PATHWEAVE_STATUS_SIZE = 2,
   /*
@@ -79,11 +82,11 @@ enum pathweave_status {
    */
   PATHWEAVE_STATUS_PARAMETER = 4,
   /*
-   A path's number is not below `PATHWEAVE_MAX_PATHS`.
+   A path's number is not below `PATHWEAVE_MAX_PATHS`, or a view has more paths than that.
    */
   PATHWEAVE_STATUS_PATH_NUMBER = 5,
   /*
-   The path is not up.
+   The call or its view names a path that is not up.
    */
   PATHWEAVE_STATUS_UNKNOWN_PATH = 6,
   /*
@@ -91,11 +94,12 @@ enum pathweave_status {
    */
   PATHWEAVE_STATUS_PATH_TWICE = 7,
   /*
-   A path that is up is not in the view.
+   The view lacks a path that is up.
    */
   PATHWEAVE_STATUS_PATH_MISSING = 8,
   /*
-   A range is empty, ends behind the written data, or was never given to a path.
+   A range is empty or ends too late: an assigned one after the written data, an acknowledged or lost one (and
+   `acknowledged_end`) after the last byte that any path was given.
    */
   PATHWEAVE_STATUS_RANGE = 9,
   /*
@@ -103,11 +107,11 @@ enum pathweave_status {
    */
   PATHWEAVE_STATUS_TIME = 10,
   /*
-   Another value is not allowed.
+   A field or an argument has a value that is not allowed, other than those above.
    */
   PATHWEAVE_STATUS_VALUE = 11,
   /*
-   The library has found a mistake of its own. The handle can only be freed; report the text of
+   The library has found a mistake of its own. The handle can only be freed. Please report the text of
    `pathweave_scheduler_error`.
    */
   PATHWEAVE_STATUS_POISONED = 12,
@@ -122,7 +126,7 @@ enum pathweave_action {
    */
   PATHWEAVE_ACTION_SEND = 1,
   /*
-   Send nothing until the next report, or until `wait_until_ns`.
+   Send nothing until the next report, or until `wait_until_ns` if that is not 0.
    */
   PATHWEAVE_ACTION_WAIT = 2,
 };
@@ -146,7 +150,7 @@ enum pathweave_loss {
  */
 enum pathweave_phase {
   /*
-   Not said: slow start while the window is below the threshold, else congestion avoidance.
+   Unknown. Slow start is assumed while the window is below the threshold, else congestion avoidance.
    */
   PATHWEAVE_PHASE_UNKNOWN = 0,
   /*
@@ -158,7 +162,7 @@ enum pathweave_phase {
    */
   PATHWEAVE_PHASE_AVOIDANCE = 2,
   /*
-   Recovery from a loss that acknowledgements showed.
+   Recovery from a loss that was found by acknowledgements.
    */
   PATHWEAVE_PHASE_RECOVERY = 3,
   /*
@@ -168,12 +172,13 @@ enum pathweave_phase {
 };
 
 /*
- The scheduler of one stream, with the stream's map. Made by `pathweave_scheduler_new`. One thread at a time may use it.
+ The scheduler of one stream, with the stream's map. Made by `pathweave_scheduler_new`. One thread at a time may use
+ it.
  */
 struct pathweave_scheduler;
 
 /*
- A parameter of a scheduler, as two texts in UTF-8: "lambda" and "0.2", "objective" and "latency".
+ A parameter of a scheduler, as two texts in UTF-8, such as "objective" and "latency".
  */
 struct pathweave_parameter {
   /*
@@ -189,6 +194,7 @@ struct pathweave_parameter {
 /*
  A path as the program knows it now. Fill the struct with zeros first: a field that stays 0 is unknown, and its
  comment says what is assumed instead. Only `size`, `id`, `mss_bytes` and `congestion_window_bytes` must be set.
+ Round-trip times are at most a day.
  */
 struct pathweave_path {
   /*
@@ -200,8 +206,8 @@ struct pathweave_path {
    */
   uint32_t id;
   /*
-   `PATHWEAVE_PATH_BACKUP`, `PATHWEAVE_PATH_STALE`, `PATHWEAVE_PATH_APPLICATION_LIMITED` and `PATHWEAVE_PATH_QUOTA`,
-   added up.
+   `PATHWEAVE_PATH_BACKUP`, `PATHWEAVE_PATH_STALE`, `PATHWEAVE_PATH_APPLICATION_LIMITED` and
+   `PATHWEAVE_PATH_QUOTA`, added up.
    */
   uint32_t flags;
   /*
@@ -213,11 +219,11 @@ struct pathweave_path {
    */
   uint32_t phase;
   /*
-   Bytes that may be in flight.
+   Bytes that may be in flight. Counts as whole packets of `mss_bytes`, rounded down.
    */
   uint64_t congestion_window_bytes;
   /*
-   Slow start threshold. 0: there was no loss yet.
+   Slow start threshold. 0: none, because there was no loss yet.
    */
   uint64_t slow_start_threshold_bytes;
   /*
@@ -233,7 +239,7 @@ struct pathweave_path {
    */
   uint64_t queued_bytes;
   /*
-   Most bytes that the path takes, in flight and queued together. 0: no limit.
+   Most bytes that the path takes, unacknowledged and queued together. 0: no limit.
    */
   uint64_t queue_limit_bytes;
   /*
@@ -241,7 +247,7 @@ struct pathweave_path {
    */
   uint64_t smoothed_rtt_ns;
   /*
-   Variation of the round-trip time (RTTVAR of RFC 6298, rttvar of RFC 9002). 0: none.
+   Variation of the round-trip time (RTTVAR of RFC 6298, rttvar of RFC 9002). 0: no variation.
    */
   uint64_t rtt_variation_ns;
   /*
@@ -261,7 +267,7 @@ struct pathweave_path {
    */
   uint64_t delivery_rate_bytes_per_s;
   /*
-   Rate at which the program sends on the path. 0: a congestion window each smoothed round trip.
+   Rate at which the program sends on the path. 0: a congestion window each smoothed round trip, if that is known.
    */
   uint64_t pacing_rate_bytes_per_s;
   /*
@@ -269,7 +275,7 @@ struct pathweave_path {
    */
   uint64_t round_start_ns;
   /*
-   Part of the packets that is lost, smoothed, 0 to 1.
+   Fraction of the sent packets that was lost, smoothed, 0 to 1.
    */
   double loss_ratio;
   /*
@@ -281,7 +287,7 @@ struct pathweave_path {
    */
   uint64_t quota_left_bytes;
   /*
-   Paths with a lower number are preferred, by the schedulers that look at it.
+   Schedulers that read the priority prefer paths with a lower number.
    */
   uint32_t priority;
   /*
@@ -291,7 +297,8 @@ struct pathweave_path {
 };
 
 /*
- The program's knowledge now: the time, the receiver's window, and all paths that are up.
+ The present state as the program knows it: the time, the receiver's window, and all paths that are up. Fill the
+ struct with zeros first. Only `size`, `now_ns`, `paths` and `path_count` must be set.
  */
 struct pathweave_view {
   /*
@@ -299,7 +306,7 @@ struct pathweave_view {
    */
   size_t size;
   /*
-   The time now, by the program's monotonic clock.
+   The time now, by the program's monotonic clock. Not before that of an earlier call.
    */
   uint64_t now_ns;
   /*
@@ -307,12 +314,12 @@ struct pathweave_view {
    */
   const struct pathweave_path *paths;
   /*
-   Elements of `paths`.
+   Elements of `paths`, 0 to `PATHWEAVE_MAX_PATHS`.
    */
   size_t path_count;
   /*
-   End of the receiver's window: bytes of the stream from here on may not be sent. It is an offset, as in QUIC's
-   MAX_STREAM_DATA; in TCP it is the acknowledged end plus the window. 0: there is no limit.
+   End of the receiver's window, as an offset in the stream: the byte there and all later ones may not be sent. In
+   QUIC, the limit of MAX_STREAM_DATA; in TCP, the acknowledged end plus the window. 0: no limit.
    */
   uint64_t send_window_end;
   /*
@@ -324,7 +331,7 @@ struct pathweave_view {
    */
   uint64_t send_buffer_bytes;
   /*
-   End of the message that the first byte without a path belongs to. 0: unknown.
+   End of the message that contains the first byte that no path carries. 0: unknown.
    */
   uint64_t message_end;
   /*
@@ -364,7 +371,8 @@ struct pathweave_decision {
    */
   enum pathweave_action action;
   /*
-   The path that carries the range. If `action` is a wait: the path that the rule waits for, or `PATHWEAVE_NO_PATH`.
+   The path that shall carry the range. If `action` is a wait: the path that the scheduler waits for, or
+   `PATHWEAVE_NO_PATH`.
    */
   uint32_t path;
   /*
@@ -372,15 +380,15 @@ struct pathweave_decision {
    */
   struct pathweave_range range;
   /*
-   When to ask again at the latest. 0: after the next report.
+   Latest time at which to ask again. 0: no time, only after the next report.
    */
   uint64_t wait_until_ns;
   /*
-   1: the range may be longer than the room in the congestion window, and its rest waits on the path. Else 0.
+   1: the range may be longer than the room in the congestion window; its rest waits on the path. Otherwise 0.
    */
   uint32_t queue;
   /*
-   0.
+   Always 0.
    */
   uint32_t reserved;
 };
@@ -390,12 +398,13 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- Makes the scheduler called `name` for one stream: "weave", "minrtt" and all others that
+ Makes the scheduler called `name` for one stream: "weave", "minrtt" or another name that
  `pathweave_scheduler_name` lists.
 
  `parameters` has `parameter_count` parameters that differ from their defaults; null if there are none. `*scheduler`
- is the new handle, or null after an error. If `error` is not null, the error's text is written there, cut to
- `error_length` bytes with its zero: the wrong name or value, and the allowed ones. It is empty if all is well.
+ becomes the new handle, or null after an error. If `error` is not null, the error's text is written there: the wrong
+ name or value, and the allowed ones. The text is cut to `error_length` bytes including its final zero. It is empty
+ after `PATHWEAVE_STATUS_OK`.
  */
 enum pathweave_status pathweave_scheduler_new(const char *name,
                                               const struct pathweave_parameter *parameters,
@@ -410,15 +419,15 @@ enum pathweave_status pathweave_scheduler_new(const char *name,
 void pathweave_scheduler_free(struct pathweave_scheduler *scheduler);
 
 /*
- Reports that a path can carry data from now on, for the first time or again. `view` has it already.
+ Reports that a path can carry data from now on, for the first time or again. `view` contains it already.
  */
 enum pathweave_status pathweave_scheduler_path_up(struct pathweave_scheduler *scheduler,
                                                   const struct pathweave_view *view,
                                                   uint32_t path);
 
 /*
- Reports that a path has ended. `view` has it no more. What only this path carried waits for a path again. The number
- may be given to another path later.
+ Reports that a path has ended. `view` no longer contains it. Unacknowledged bytes that only this path carried are
+ offered again by `pathweave_scheduler_decide`. The number may be given to another path later.
  */
 enum pathweave_status pathweave_scheduler_path_down(struct pathweave_scheduler *scheduler,
                                                     const struct pathweave_view *view,
@@ -434,16 +443,16 @@ enum pathweave_status pathweave_scheduler_written(struct pathweave_scheduler *sc
 /*
  Asks what to send next.
 
- Call this after each report that may allow more to be sent, and when a wait is over, until the answer is a wait. Carry
- each decision out and report it with `pathweave_scheduler_assigned` before the next call.
+ Call this after each report that may allow more to be sent, and when a wait is over, until the answer is a wait.
+ Carry each decision out and report it with `pathweave_scheduler_assigned` before the next call.
  */
 enum pathweave_status pathweave_scheduler_decide(struct pathweave_scheduler *scheduler,
                                                  const struct pathweave_view *view,
                                                  struct pathweave_decision *decision);
 
 /*
- Reports that a path was given the bytes from `start` up to `end`: all that a decision asked for, or less, or what the
- program decided without asking. `view` counts them already.
+ Reports that a path was given the bytes from `start` up to `end`, without the byte at `end`. They are the range of
+ the last decision or its beginning, or a range that the program chose itself. `view` counts them already.
  */
 enum pathweave_status pathweave_scheduler_assigned(struct pathweave_scheduler *scheduler,
                                                    const struct pathweave_view *view,
@@ -454,10 +463,11 @@ enum pathweave_status pathweave_scheduler_assigned(struct pathweave_scheduler *s
 /*
  Reports an acknowledgement.
 
- `ranges` are the `range_count` ranges of the stream that were newly acknowledged on `path`. `acknowledged_end` is the
- end of what the receiver has without a gap, on whichever path; a value older than an earlier one is harmless. A
- transport that has no such number, such as QUIC, gives `PATHWEAVE_UNKNOWN`, and the library joins the ranges. If only
- `acknowledged_end` is new, `path` is `PATHWEAVE_NO_PATH` and `range_count` 0.
+ `ranges` are the `range_count` ranges of the stream that were newly acknowledged on `path`. `acknowledged_end` is
+ the end of the bytes that the receiver has without a gap, whichever paths carried them. A value below an earlier one
+ changes nothing. A transport that has no such number, such as QUIC, passes `PATHWEAVE_UNKNOWN`; the library then
+ computes the number from the ranges. If only `acknowledged_end` is new, `path` is `PATHWEAVE_NO_PATH` and
+ `range_count` 0.
  */
 enum pathweave_status pathweave_scheduler_acknowledged(struct pathweave_scheduler *scheduler,
                                                        const struct pathweave_view *view,
@@ -469,8 +479,8 @@ enum pathweave_status pathweave_scheduler_acknowledged(struct pathweave_schedule
 /*
  Reports that a loss was found on a path; `loss` is a value of `enum pathweave_loss`.
 
- `ranges` are the `range_count` ranges that wait for a path again, this one or another. A path that repeats lost data by
- itself, as TCP does, gives none.
+ `ranges` are the `range_count` ranges that `pathweave_scheduler_decide` shall offer again, for this path or another.
+ If the path repeats lost data by itself, as TCP does, there are none.
  */
 enum pathweave_status pathweave_scheduler_lost(struct pathweave_scheduler *scheduler,
                                                const struct pathweave_view *view,
@@ -480,7 +490,7 @@ enum pathweave_status pathweave_scheduler_lost(struct pathweave_scheduler *sched
                                                uint32_t loss);
 
 /*
- Reports a measured round-trip time of a path. `view` has it in the path's averages already.
+ Reports a measured round-trip time of a path, 1 ns to one day. The path's averages in `view` include it already.
  */
 enum pathweave_status pathweave_scheduler_rtt_sample(struct pathweave_scheduler *scheduler,
                                                      const struct pathweave_view *view,
@@ -488,38 +498,41 @@ enum pathweave_status pathweave_scheduler_rtt_sample(struct pathweave_scheduler 
                                                      uint64_t rtt_ns);
 
 /*
- End of what is acknowledged without a gap. 0 if `scheduler` is null.
+ Returns the end of the bytes that are acknowledged without a gap. 0 if `scheduler` is null or poisoned.
  */
 uint64_t pathweave_scheduler_acknowledged_end(struct pathweave_scheduler *scheduler);
 
 /*
- Writes the reason of the last decision into `buffer`, a sentence with the numbers that the rule compared, in UTF-8. It
- is cut to `length` bytes with its zero. Returns the length of the whole sentence without the zero, as snprintf does.
+ Writes the reason of the last decision into `buffer`: a sentence in UTF-8 with the numbers that the scheduler
+ compared. It is cut to `length` bytes including its final zero. It is empty before the first decision and if
+ `scheduler` is null or poisoned. Returns the length of the whole sentence without the zero, as snprintf does.
  */
 size_t pathweave_scheduler_reason(struct pathweave_scheduler *scheduler,
                                   char *buffer,
                                   size_t length);
 
 /*
- Writes what was wrong with the last call that did not return `PATHWEAVE_STATUS_OK` into `buffer`: the field, its value
- and what is allowed. Cut and counted like `pathweave_scheduler_reason`. Also works on a poisoned handle.
+ Writes a text about the last call on this handle that did not return `PATHWEAVE_STATUS_OK` into `buffer`: the field,
+ its value and the allowed values. On a poisoned handle, the text says which mistake the library has found. The text
+ is cut, and its length returned, as by `pathweave_scheduler_reason`.
  */
 size_t pathweave_scheduler_error(struct pathweave_scheduler *scheduler,
                                  char *buffer,
                                  size_t length);
 
 /*
- The name of the scheduler with this index, from 0; null if there are fewer. The text stays valid.
+ Returns the name of the scheduler with this index, which counts from 0; null if there are not so many. The text
+ stays valid until the program ends.
  */
 const char *pathweave_scheduler_name(size_t index);
 
 /*
- The meaning of a status; null if there is no such status. The text stays valid.
+ Returns the meaning of a status; null if there is no such status. The text stays valid until the program ends.
  */
 const char *pathweave_status_text(uint32_t status);
 
 /*
- The version of the library, such as "0.1.0". The text stays valid.
+ Returns the version of the library, such as "0.1.0". The text stays valid until the program ends.
  */
 const char *pathweave_scheduler_version(void);
 

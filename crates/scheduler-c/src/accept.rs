@@ -8,14 +8,14 @@ use pathweave_scheduler::{
 };
 use pathweave_units::{Duration, Instant};
 
-/// The bytes that stand for "no limit".
+/// Bytes that stand for "no limit": 1 TiB.
 pub(crate) const NO_LIMIT: u64 = 1 << 40;
-/// Largest offset in the stream, and largest number of bytes anywhere: what QUIC's numbers can hold. Sums of two do not
-/// overflow.
+/// Largest offset in the stream, and largest number of bytes anywhere: the largest integer of QUIC (RFC 9000 §16). The
+/// sum of two of them does not overflow.
 pub(crate) const MOST_BYTES: u64 = (1 << 62) - 1;
-/// Latest time, nanoseconds: 146 years of a monotonic clock.
+/// Latest time, nanoseconds: 146 years after the zero of the program's clock.
 pub(crate) const LATEST: u64 = (1 << 62) - 1;
-/// Longest round trip: a day.
+/// Longest round trip, nanoseconds: a day.
 pub(crate) const LONGEST: u64 = 24 * 60 * 60 * 1_000_000_000;
 /// Largest full packet, bytes.
 const LARGEST_MSS: u32 = 1 << 16;
@@ -24,7 +24,7 @@ const MOST_SEGMENTS: u64 = 1 << 24;
 
 const FLAGS: u32 = PATH_BACKUP | PATH_STALE | PATH_APPLICATION_LIMITED | PATH_QUOTA;
 
-/// The path's number.
+/// The path's number as a subflow's name.
 pub(crate) fn number(path: u32) -> Result<SubflowId, Fault> {
     match u8::try_from(path) {
         Ok(id) if path < MAX_PATHS => Ok(SubflowId(id)),
@@ -32,12 +32,12 @@ pub(crate) fn number(path: u32) -> Result<SubflowId, Fault> {
     }
 }
 
-/// The fault of a field's value.
+/// The fault of a value that is not allowed: its owner `of`, its field, the value, and the allowed ones.
 pub(crate) fn wrong(of: impl Display, field: &str, value: impl Display, allowed: impl Display) -> Fault {
     Fault::new(Status::Value, format!("{of}: {field} is {value}; allowed: {allowed}"))
 }
 
-/// The subflow that `path` describes. `last_sent`: when the path was last given data.
+/// The subflow that `path` describes. `last_sent`: the time at which the path was last given data.
 pub(crate) fn subflow(path: &Path, last_sent: Option<Instant>) -> Result<SubflowView, Fault> {
     let id = number(path.id)?;
     let of = || format!("path {}", id.0);
@@ -86,7 +86,11 @@ pub(crate) fn subflow(path: &Path, last_sent: Option<Instant>) -> Result<Subflow
             unsent: segments(path.queued_bytes),
             bytes,
             memory: bytes,
-            space: if path.queue_limit_bytes == 0 { NO_LIMIT } else { path.queue_limit_bytes.saturating_sub(bytes) },
+            space: match path.queue_limit_bytes {
+                0 => NO_LIMIT,
+                // Larger limits are as good as none. Sums and multiples of `space` must not overflow.
+                limit => limit.min(MOST_BYTES).saturating_sub(bytes),
+            },
         },
         delivery: Delivery {
             loss: path.loss_ratio,
@@ -101,7 +105,7 @@ pub(crate) fn subflow(path: &Path, last_sent: Option<Instant>) -> Result<Subflow
     })
 }
 
-/// Checks the numbers that a scheduler could not calculate with.
+/// Rejects values with which a scheduler could not calculate.
 fn check(path: &Path, of: &dyn Fn() -> String) -> Result<(), Fault> {
     if !(1..=LARGEST_MSS).contains(&path.mss_bytes) {
         return Err(wrong(of(), "mss_bytes", path.mss_bytes, format!("1 to {LARGEST_MSS}")));
@@ -139,7 +143,7 @@ fn check(path: &Path, of: &dyn Fn() -> String) -> Result<(), Fault> {
     }
 }
 
-/// The phase with this number; `Some(None)` if the program does not say it.
+/// The phase with this number; `Some(None)` for `PATHWEAVE_PHASE_UNKNOWN`, `None` for a number without a meaning.
 fn phase(number: u32) -> Option<Option<Phase>> {
     let phases = [
         (PhaseInC::Unknown, None),

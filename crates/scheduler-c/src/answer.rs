@@ -1,12 +1,12 @@
-//! A scheduler's decision becomes one that can be carried out: clipped to the stream, the receiver's window and the room
-//! of its path. If nothing is left of it, the path with room and the lowest round trip gets a packet, as in the engine.
+//! Clips a scheduler's decision to what can be carried out: the stream, the receiver's window and the room of the path.
+//! If nothing is left, the path with the lowest round trip among those with room gets a packet, as in the engine.
 
 use pathweave_scheduler::{Assign, ClippedBy, Decision, Reason, View, WindowUse};
 
 /// The reason of a decision that replaces an impossible one.
 const DEFAULT: &str = "default: lowest srtt";
 
-/// A decision that is possible, and the limit that shortened it.
+/// Returns the decision that is carried out, and the limit that shortened it.
 pub(crate) fn possible(view: &View<'_>, decision: Decision) -> (Decision, Option<ClippedBy>) {
     let kept = match decision {
         Decision::Assign(assign) => clip(view, assign).map(|(assign, by)| (Decision::Assign(assign), by)),
@@ -17,11 +17,11 @@ pub(crate) fn possible(view: &View<'_>, decision: Decision) -> (Decision, Option
     kept.unwrap_or_else(|| (default(view), None))
 }
 
-/// Whether data is out whose acknowledgement will end a wait. Data on a dark path does not count while another path is
-/// alive.
+/// Whether data is in flight whose acknowledgement will end a wait. Data on a stale path does not count while another
+/// path is alive.
 fn awaits_acknowledgement(view: &View<'_>) -> bool {
-    let dark = view.subflows.iter().all(|s| s.stale);
-    view.subflows.iter().any(|s| (dark || !s.stale) && s.window.unacked + s.queue.unsent > 0)
+    let all_stale = view.subflows.iter().all(|s| s.stale);
+    view.subflows.iter().any(|s| (all_stale || !s.stale) && s.window.unacked + s.queue.unsent > 0)
 }
 
 /// The part of an assignment that its path can take now.

@@ -1,10 +1,10 @@
-//! The library's functions. Each one reads its arguments (`pointers.rs`), lets the handle carry the call out, and returns a
-//! status; nothing panics across the border.
+//! The library's functions. Each one reads its arguments (`pointers.rs`), lets the handle carry the call out, and
+//! returns the result. No panic reaches the caller.
 
 #![expect(unsafe_code, reason = "a C interface")]
 #![expect(
     clippy::missing_safety_doc,
-    reason = "the comments are the header's; src/pointers.rs says what programs promise"
+    reason = "the comments go into the header; src/pointers.rs says what programs promise"
 )]
 
 use crate::handle::{Handle, guarded};
@@ -17,12 +17,13 @@ use core::panic::AssertUnwindSafe;
 use core::ptr;
 use std::panic::catch_unwind;
 
-/// Makes the scheduler called `name` for one stream: "weave", "minrtt" and all others that
+/// Makes the scheduler called `name` for one stream: "weave", "minrtt" or another name that
 /// `pathweave_scheduler_name` lists.
 ///
 /// `parameters` has `parameter_count` parameters that differ from their defaults; null if there are none. `*scheduler`
-/// is the new handle, or null after an error. If `error` is not null, the error's text is written there, cut to
-/// `error_length` bytes with its zero: the wrong name or value, and the allowed ones. It is empty if all is well.
+/// becomes the new handle, or null after an error. If `error` is not null, the error's text is written there: the wrong
+/// name or value, and the allowed ones. The text is cut to `error_length` bytes including its final zero. It is empty
+/// after `PATHWEAVE_STATUS_OK`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_new(
     name: *const c_char,
@@ -65,7 +66,7 @@ pub unsafe extern "C" fn pathweave_scheduler_free(scheduler: *mut Handle) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));
 }
 
-/// Reports that a path can carry data from now on, for the first time or again. `view` has it already.
+/// Reports that a path can carry data from now on, for the first time or again. `view` contains it already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_path_up(scheduler: *mut Handle, view: *const View, path: u32) -> Status {
     // SAFETY: programs keep to the header.
@@ -73,8 +74,8 @@ pub unsafe extern "C" fn pathweave_scheduler_path_up(scheduler: *mut Handle, vie
     guarded(handle, |handle| handle.path_up(&view?, path))
 }
 
-/// Reports that a path has ended. `view` has it no more. What only this path carried waits for a path again. The number
-/// may be given to another path later.
+/// Reports that a path has ended. `view` no longer contains it. Unacknowledged bytes that only this path carried are
+/// offered again by `pathweave_scheduler_decide`. The number may be given to another path later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_path_down(scheduler: *mut Handle, view: *const View, path: u32) -> Status {
     // SAFETY: programs keep to the header.
@@ -92,8 +93,8 @@ pub unsafe extern "C" fn pathweave_scheduler_written(scheduler: *mut Handle, vie
 
 /// Asks what to send next.
 ///
-/// Call this after each report that may allow more to be sent, and when a wait is over, until the answer is a wait. Carry
-/// each decision out and report it with `pathweave_scheduler_assigned` before the next call.
+/// Call this after each report that may allow more to be sent, and when a wait is over, until the answer is a wait.
+/// Carry each decision out and report it with `pathweave_scheduler_assigned` before the next call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_decide(
     scheduler: *mut Handle,
@@ -112,8 +113,8 @@ pub unsafe extern "C" fn pathweave_scheduler_decide(
     })
 }
 
-/// Reports that a path was given the bytes from `start` up to `end`: all that a decision asked for, or less, or what the
-/// program decided without asking. `view` counts them already.
+/// Reports that a path was given the bytes from `start` up to `end`, without the byte at `end`. They are the range of
+/// the last decision or its beginning, or a range that the program chose itself. `view` counts them already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_assigned(
     scheduler: *mut Handle,
@@ -129,10 +130,11 @@ pub unsafe extern "C" fn pathweave_scheduler_assigned(
 
 /// Reports an acknowledgement.
 ///
-/// `ranges` are the `range_count` ranges of the stream that were newly acknowledged on `path`. `acknowledged_end` is the
-/// end of what the receiver has without a gap, on whichever path; a value older than an earlier one is harmless. A
-/// transport that has no such number, such as QUIC, gives `PATHWEAVE_UNKNOWN`, and the library joins the ranges. If only
-/// `acknowledged_end` is new, `path` is `PATHWEAVE_NO_PATH` and `range_count` 0.
+/// `ranges` are the `range_count` ranges of the stream that were newly acknowledged on `path`. `acknowledged_end` is
+/// the end of the bytes that the receiver has without a gap, whichever paths carried them. A value below an earlier one
+/// changes nothing. A transport that has no such number, such as QUIC, passes `PATHWEAVE_UNKNOWN`; the library then
+/// computes the number from the ranges. If only `acknowledged_end` is new, `path` is `PATHWEAVE_NO_PATH` and
+/// `range_count` 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_acknowledged(
     scheduler: *mut Handle,
@@ -150,8 +152,8 @@ pub unsafe extern "C" fn pathweave_scheduler_acknowledged(
 
 /// Reports that a loss was found on a path; `loss` is a value of `enum pathweave_loss`.
 ///
-/// `ranges` are the `range_count` ranges that wait for a path again, this one or another. A path that repeats lost data by
-/// itself, as TCP does, gives none.
+/// `ranges` are the `range_count` ranges that `pathweave_scheduler_decide` shall offer again, for this path or another.
+/// If the path repeats lost data by itself, as TCP does, there are none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_lost(
     scheduler: *mut Handle,
@@ -167,7 +169,7 @@ pub unsafe extern "C" fn pathweave_scheduler_lost(
     guarded(handle, |handle| handle.lost(&view?, path, ranges?, loss))
 }
 
-/// Reports a measured round-trip time of a path. `view` has it in the path's averages already.
+/// Reports a measured round-trip time of a path, 1 ns to one day. The path's averages in `view` include it already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_rtt_sample(
     scheduler: *mut Handle,
@@ -180,7 +182,7 @@ pub unsafe extern "C" fn pathweave_scheduler_rtt_sample(
     guarded(handle, |handle| handle.rtt_sample(&view?, path, rtt_ns))
 }
 
-/// End of what is acknowledged without a gap. 0 if `scheduler` is null.
+/// Returns the end of the bytes that are acknowledged without a gap. 0 if `scheduler` is null or poisoned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_acknowledged_end(scheduler: *mut Handle) -> u64 {
     let mut end = 0;
@@ -192,8 +194,9 @@ pub unsafe extern "C" fn pathweave_scheduler_acknowledged_end(scheduler: *mut Ha
     end
 }
 
-/// Writes the reason of the last decision into `buffer`, a sentence with the numbers that the rule compared, in UTF-8. It
-/// is cut to `length` bytes with its zero. Returns the length of the whole sentence without the zero, as snprintf does.
+/// Writes the reason of the last decision into `buffer`: a sentence in UTF-8 with the numbers that the scheduler
+/// compared. It is cut to `length` bytes including its final zero. It is empty before the first decision and if
+/// `scheduler` is null or poisoned. Returns the length of the whole sentence without the zero, as snprintf does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_reason(
     scheduler: *mut Handle,
@@ -210,8 +213,9 @@ pub unsafe extern "C" fn pathweave_scheduler_reason(
     unsafe { write_text(&text, buffer, length) }
 }
 
-/// Writes what was wrong with the last call that did not return `PATHWEAVE_STATUS_OK` into `buffer`: the field, its value
-/// and what is allowed. Cut and counted like `pathweave_scheduler_reason`. Also works on a poisoned handle.
+/// Writes a text about the last call on this handle that did not return `PATHWEAVE_STATUS_OK` into `buffer`: the field,
+/// its value and the allowed values. On a poisoned handle, the text says which mistake the library has found. The text
+/// is cut, and its length returned, as by `pathweave_scheduler_reason`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_error(
     scheduler: *mut Handle,
@@ -222,20 +226,21 @@ pub unsafe extern "C" fn pathweave_scheduler_error(
     unsafe { write_text(pointers::handle(scheduler).map_or("", |handle| handle.error()), buffer, length) }
 }
 
-/// The name of the scheduler with this index, from 0; null if there are fewer. The text stays valid.
+/// Returns the name of the scheduler with this index, which counts from 0; null if there are not so many. The text
+/// stays valid until the program ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn pathweave_scheduler_name(index: usize) -> *const c_char {
     let name = catch_unwind(|| names::name(index)).ok().flatten();
     name.map_or(ptr::null(), |name| name.as_ptr())
 }
 
-/// The meaning of a status; null if there is no such status. The text stays valid.
+/// Returns the meaning of a status; null if there is no such status. The text stays valid until the program ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn pathweave_status_text(status: u32) -> *const c_char {
     Status::of(status).map_or(ptr::null(), |status| status.text().as_ptr())
 }
 
-/// The version of the library, such as "0.1.0". The text stays valid.
+/// Returns the version of the library, such as "0.1.0". The text stays valid until the program ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn pathweave_scheduler_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");

@@ -14,7 +14,8 @@ use pathweave_scheduler::{
 use pathweave_units::Duration;
 use std::panic::catch_unwind;
 
-/// The scheduler of one stream, with the stream's map. Made by `pathweave_scheduler_new`. One thread at a time may use it.
+/// The scheduler of one stream, with the stream's map. Made by `pathweave_scheduler_new`. One thread at a time may use
+/// it.
 pub struct Handle {
     scheduler: Box<dyn Scheduler>,
     /// Whether the scheduler sends bytes twice by design. If so, it is asked even if all data has a path.

@@ -1,10 +1,10 @@
 //! The packet schedulers of `pathweave-algorithms` as a C library.
 //!
-//! A program in C that sends one stream over several paths (a bonding program, a QUIC stack, a router) reports what it
-//! writes, sends and gets acknowledged, and asks which path carries the next bytes. The library keeps the map of the
-//! stream; the program says what it measures of each path. Programs include `include/pathweave_scheduler.h`, which is
-//! made from this crate; `docs/embedding-c.md` says how to build, link and call. Rust programs use
-//! `pathweave-algorithms` itself. The functions also work in Rust:
+//! A program in C that sends one stream over several paths (a bonding program, a QUIC stack, a router) reports which
+//! bytes it writes and sends and which ones are acknowledged, and asks which path carries the next bytes. The library
+//! keeps the map of the stream; the program reports what it measures on each path. Programs include
+//! `include/pathweave_scheduler.h`, which is made from this crate; `docs/embedding-c.md` says how to build, link and
+//! call. Rust programs use `pathweave-algorithms` itself. The functions also work in Rust:
 //!
 //! ```
 //! use pathweave_scheduler_c::{Handle, Status, pathweave_scheduler_free, pathweave_scheduler_new};

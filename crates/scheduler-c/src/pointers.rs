@@ -1,8 +1,8 @@
 //! Pointers from C become values, and values become what C reads. Each conversion is here.
 //!
-//! Null pointers, sizes and counts are checked. What cannot be checked is what the header asks of programs: a pointer
-//! that is not null points to as many bytes as the type, the `size` or the count beside it says, a text ends with a
-//! zero, and a handle comes from `pathweave_scheduler_new`, was not freed, and is used by one thread at a time.
+//! Null pointers, sizes and counts are checked. The rest cannot be checked, and is the program's duty: a pointer that
+//! is not null points to as many bytes as its type, the `size` or the count beside it says. A text ends with a zero. A
+//! handle comes from `pathweave_scheduler_new`, was not freed, and is used by one thread at a time.
 
 #![expect(unsafe_code, reason = "a C interface")]
 
@@ -11,7 +11,7 @@ use crate::types::{Decision, MAX_PATHS, Parameter, Path, Range, View};
 use core::ffi::{CStr, c_char};
 use core::marker::PhantomData;
 
-/// Largest size of a struct that is believed. A larger one was never set.
+/// Largest size that a struct may claim, bytes. A larger one is taken for a field that the program has not set.
 const LARGEST: usize = 4096;
 /// Most elements of an array of ranges or parameters.
 const MOST: usize = 1 << 20;
@@ -38,16 +38,19 @@ unsafe impl Growing for View {
     const NAME: &'static str = "pathweave_view";
 }
 
-/// Checks the size that a program has written into a struct.
+/// Checks the size that a program has written into a struct; `first` is the size of the struct's first version.
 fn checked_size(size: usize, first: usize, name: &str) -> Result<usize, Fault> {
     match size {
         size if (first..=LARGEST).contains(&size) => Ok(size),
-        size => Err(Fault::new(Status::Size, format!("the size of struct {name} is {size}; allowed: {first} or more"))),
+        size => {
+            let text = format!("the size of struct {name} is {size}; allowed: {first} to {LARGEST}");
+            Err(Fault::new(Status::Size, text))
+        }
     }
 }
 
-/// Reads a struct that may be older (shorter) or newer (longer) than this library. Fields that the program does not know
-/// are zero; fields that this library does not know are left out.
+/// Reads a struct of an older (shorter) or newer (longer) header than this library's, and returns it with its size in
+/// the program. Fields that the program's header lacks are zero; fields that this library lacks are ignored.
 ///
 /// # Safety
 /// `pointer` is null, or points to as many bytes as the `usize` there says.
@@ -55,7 +58,7 @@ unsafe fn read<T: Growing>(pointer: *const T) -> Result<(T, usize), Fault> {
     if pointer.is_null() {
         return Err(Fault::null(T::NAME));
     }
-    // SAFETY: every such struct begins with its size, and the caller promises at least these bytes.
+    // SAFETY: every such struct begins with its size, and the caller promises at least these bytes of it.
     let size = checked_size(unsafe { pointer.cast::<usize>().read_unaligned() }, T::FIRST, T::NAME)?;
     let mut value = T::default();
     let bytes = size.min(size_of::<T>());
@@ -72,13 +75,13 @@ pub(crate) struct Given<'a> {
 }
 
 impl Given<'_> {
-    /// The paths. All of them have the size of the first.
+    /// Reads the paths in turn. A path whose size differs from that of the first one is a fault.
     pub(crate) fn paths(&self) -> impl Iterator<Item = Result<Path, Fault>> {
         let (start, count) = (self.view.paths, self.view.path_count);
         let mut stride = 0;
         (0..count).map(move |i| {
-            // SAFETY: `view` was promised `path_count` elements, each as long as its size says. `stride` is the first
-            // one's size, and all before this one had the same.
+            // SAFETY: the caller of `view` promised `path_count` elements, each as long as its size says. `stride` is
+            // the size of the first element, and all elements before this one have the same.
             let (path, size) = unsafe { read(start.byte_add(i * stride)) }?;
             if i > 0 && size != stride {
                 let text = format!("paths[{i}].size is {size}, and paths[0].size is {stride}; allowed: the same size");
@@ -130,7 +133,7 @@ pub(crate) unsafe fn taken_back<T>(handle: *mut T) -> Option<Box<T>> {
     (!handle.is_null()).then(|| unsafe { Box::from_raw(handle) })
 }
 
-/// An array.
+/// The array of `count` elements at `start`, which the faults call `name`.
 ///
 /// # Safety
 /// `start` is null, or points to `count` elements that stay as they are during the call.
@@ -173,7 +176,7 @@ pub(crate) unsafe fn parameters(start: *const Parameter, count: usize) -> Result
         .collect()
 }
 
-/// A text. Bytes that are not UTF-8 are replaced.
+/// The text at a pointer, which the fault calls `name`. Bytes that are not UTF-8 become U+FFFD.
 ///
 /// # Safety
 /// `text` is null or ends with a zero.
@@ -202,7 +205,7 @@ pub(crate) unsafe fn write_text(text: &str, buffer: *mut c_char, length: usize) 
     text.len()
 }
 
-/// Writes a handle's pointer to where the program wants it.
+/// Writes a handle's pointer to the program's variable.
 ///
 /// # Safety
 /// `place` may be written; it is not null.
@@ -211,14 +214,14 @@ pub(crate) unsafe fn write_handle<T>(place: *mut *mut T, handle: *mut T) {
     unsafe { place.write_unaligned(handle) };
 }
 
-/// Place of a decision that C wants to read, as long as its `size` says.
+/// The program's struct for a decision, with the size that the program has set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     decision: *mut Decision,
     size: usize,
 }
 
-/// Checks the place of a decision.
+/// Checks a program's struct for a decision.
 ///
 /// # Safety
 /// `decision` is null, or points to as many bytes as its `size` says, which may be written.
@@ -233,14 +236,14 @@ pub(crate) unsafe fn place(decision: *mut Decision) -> Result<Place, Fault> {
 }
 
 impl Place {
-    /// Writes a decision, as much of it as the program knows.
+    /// Writes a decision, without the fields that the program's header lacks.
     ///
     /// # Safety
     /// The place is still valid: the call that made it has not returned to C.
     pub(crate) unsafe fn write(self, decision: Decision) {
         let decision = Decision { size: self.size, ..decision };
         let bytes = self.size.min(size_of::<Decision>());
-        // SAFETY: both have as many bytes.
+        // SAFETY: `decision` has at least `bytes` bytes, and the program's struct too.
         unsafe { (&raw const decision).cast::<u8>().copy_to_nonoverlapping(self.decision.cast(), bytes) };
     }
 }

@@ -10,7 +10,8 @@ use pathweave_scheduler::{BlockedBy, DataSeq, SendMap, SubflowId, SubflowSet, Su
 use pathweave_units::Instant;
 use std::collections::BTreeMap;
 
-/// Data waits although a path has room: the reason, and what must change before the scheduler hears of it again.
+/// Data waits although a path has room: the limit that holds it back, and the state in which the scheduler was told. It
+/// is told again when any part changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Blocked {
     pub(crate) by: BlockedBy,

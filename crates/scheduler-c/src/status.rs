@@ -1,62 +1,65 @@
 //! Results of the library's functions.
 
-/// The result of a call. Every function but those that return a number or a text returns one.
+/// The result of a call. Every function returns one, except `pathweave_scheduler_free` and those that return a number
+/// or a text.
 ///
-/// A call that does not return `PATHWEAVE_STATUS_OK` has changed nothing, except that `PATHWEAVE_STATUS_POISONED` ends the
-/// use of its handle.
+/// A call that does not return `PATHWEAVE_STATUS_OK` has changed nothing but the text of `pathweave_scheduler_error`.
+/// The exception is `PATHWEAVE_STATUS_POISONED`: after it, the handle can only be freed.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The call did what it should.
+    /// The call was carried out.
     Ok = 0,
     /// A pointer that must not be null is null.
     NullPointer = 1,
-    /// A struct's `size` is less than that of its first version, or differs between the elements of an array.
+    /// A struct's `size` is less than that of its first version, over 4096, or differs between the elements of an
+    /// array.
     Size = 2,
     /// There is no scheduler of this name.
     UnknownScheduler = 3,
     /// The scheduler has no such parameter, or the parameter does not take the value.
     Parameter = 4,
-    /// A path's number is not below `PATHWEAVE_MAX_PATHS`.
+    /// A path's number is not below `PATHWEAVE_MAX_PATHS`, or a view has more paths than that.
     PathNumber = 5,
-    /// The path is not up.
+    /// The call or its view names a path that is not up.
     UnknownPath = 6,
     /// The path is up already, or is in the view twice.
     PathTwice = 7,
-    /// A path that is up is not in the view.
+    /// The view lacks a path that is up.
     PathMissing = 8,
-    /// A range is empty, ends behind the written data, or was never given to a path.
+    /// A range is empty or ends too late: an assigned one after the written data, an acknowledged or lost one (and
+    /// `acknowledged_end`) after the last byte that any path was given.
     Range = 9,
     /// The time is before that of an earlier call.
     Time = 10,
-    /// Another value is not allowed.
+    /// A field or an argument has a value that is not allowed, other than those above.
     Value = 11,
-    /// The library has found a mistake of its own. The handle can only be freed; report the text of
+    /// The library has found a mistake of its own. The handle can only be freed. Please report the text of
     /// `pathweave_scheduler_error`.
     Poisoned = 12,
 }
 
 impl Status {
-    /// The meaning of the status, for C.
+    /// The meaning of the status, as `pathweave_status_text` returns it.
     pub(crate) fn text(self) -> &'static core::ffi::CStr {
         match self {
             Status::Ok => c"ok",
             Status::NullPointer => c"a pointer that must not be null is null",
-            Status::Size => c"a struct's size is too small, or differs between the elements of an array",
+            Status::Size => c"a struct's size is too small, too large, or differs between the elements of an array",
             Status::UnknownScheduler => c"there is no scheduler of this name",
             Status::Parameter => c"the scheduler has no such parameter, or the parameter does not take the value",
-            Status::PathNumber => c"the path's number is not below PATHWEAVE_MAX_PATHS",
-            Status::UnknownPath => c"the path is not up",
+            Status::PathNumber => c"a path's number or the number of paths is too large (PATHWEAVE_MAX_PATHS)",
+            Status::UnknownPath => c"the call or its view names a path that is not up",
             Status::PathTwice => c"the path is up already, or is in the view twice",
-            Status::PathMissing => c"a path that is up is not in the view",
-            Status::Range => c"a range is empty, ends behind the written data, or was never given to a path",
+            Status::PathMissing => c"the view lacks a path that is up",
+            Status::Range => c"a range is empty, or ends after the written data or after all data given to paths",
             Status::Time => c"the time is before that of an earlier call",
             Status::Value => c"a value is not allowed",
             Status::Poisoned => c"the library has found a mistake of its own; the handle can only be freed",
         }
     }
 
-    /// The status with this number.
+    /// The status with this number, if there is one.
     pub(crate) fn of(number: u32) -> Option<Status> {
         const ALL: [Status; 13] = [
             Status::Ok,

@@ -2,12 +2,13 @@
 //! leave.
 //!
 //! The crate knows no transport. A program that sends one stream of bytes over several paths (Multipath TCP, QUIC with
-//! several paths, a tunnel over several links) keeps a [`SendMap`], fills a [`SubflowView`] for each path and shows both
-//! to a [`Scheduler`] as a [`View`]. The scheduler returns a [`Decision`]; the program carries it out and reports what
-//! happened as an [`Event`]. The schedulers themselves are in the crate `pathweave-algorithms`.
+//! several paths, a tunnel over several links) keeps a [`SendMap`], fills a [`SubflowView`] for each path and shows
+//! both to a [`Scheduler`] as a [`View`]. The scheduler returns a [`Decision`]; the program carries it out and reports
+//! what happened as an [`Event`]. The schedulers themselves are in the crate `pathweave-algorithms`.
 //!
-//! The words are those of Multipath TCP (RFC 8684); where QUIC has another, the documentation names it (RFC 9000). The
-//! feature `testing` adds two modules: `testing` has views for tests, `properties` the properties of all schedulers.
+//! The words are those of Multipath TCP (RFC 8684). If QUIC (RFC 9000) has another word, the documentation adds it. The
+//! feature `testing` adds two modules: `testing` builds views for tests, `properties` tests what every scheduler must
+//! do.
 //!
 //! ```
 //! use pathweave_scheduler::{
@@ -82,7 +83,7 @@ pub use seq::{DataSeq, SubflowId, SubflowSet};
 pub use subflow_state::{Delivery, Growth, PathTerms, Phase, QueueState, RoundTrip, WindowState};
 pub use view::{BlockedBy, Event, LossKind, SubflowView, View};
 
-/// The rule that decides what each subflow carries.
+/// A rule that decides which subflow carries which bytes.
 pub trait Scheduler: Send {
     /// Returns the next decision.
     ///
@@ -91,17 +92,19 @@ pub trait Scheduler: Send {
     /// data lies inside the send window or, for a scheduler that duplicates, while data is in flight.
     fn decide(&mut self, view: &View<'_>) -> Decision;
 
-    /// Handles an event. `view` is the state after it.
+    /// Handles an event. `view` is the state after the event.
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         let _ = (event, view);
     }
 
-    /// Whether [`Scheduler::on_event`] does anything. If not, no view is made for it.
+    /// Whether [`Scheduler::on_event`] does anything. If not, the connection makes no views for events and does not
+    /// call it.
     fn wants_events(&self) -> bool {
         true
     }
 
-    /// Reports the values that the rule keeps between decisions, for measurements: BLEST's lambda, CP's guard times.
+    /// Calls `put` with each value that the rule keeps between decisions, such as BLEST's lambda or CP's guard times.
+    /// Measurements record them.
     fn quantities(&self, put: &mut dyn FnMut(Quantity)) {
         let _ = put;
     }

@@ -1,5 +1,5 @@
-//! Description of a scheduler or a congestion controller: its name, its texts, and its parameters, which scenarios and
-//! the command line can set.
+//! Description of an algorithm, which is a scheduler or a congestion controller: its name, its texts, and its
+//! parameters. Scenarios and the command line can set the parameters.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -27,9 +27,9 @@ pub enum Kind<'a> {
     Bool,
     /// A time such as `10ms`.
     Time,
-    /// One of these words, separated by spaces.
+    /// One of the words in this text. Single spaces separate them.
     Choice(&'a str),
-    /// Any text; the algorithm checks it.
+    /// Any text. The algorithm checks it when it is built.
     Text,
 }
 
@@ -68,13 +68,13 @@ pub struct Parameter<'a> {
     pub name: &'a str,
     /// The values that the parameter takes.
     pub kind: Kind<'a>,
-    /// Unit; empty for pure numbers and words.
+    /// Unit in words, such as `time`; empty for pure numbers and words.
     pub unit: &'a str,
     /// Default value, as a user would write it.
     pub default: &'a str,
     /// One line that says what the parameter does.
     pub description: &'a str,
-    /// Source of the default.
+    /// Source of the default: an RFC, a paper, a kernel, or "ours".
     pub source: &'a str,
 }
 
@@ -83,10 +83,10 @@ pub trait Described: fmt::Debug + Send + Sync {
     /// Name in scenarios and on the command line.
     fn name(&self) -> &str;
 
-    /// The RFC, the paper and equation, or the network stack that the algorithm is from.
+    /// The source of the algorithm: the RFC, the paper and equation, or the network stack.
     fn source(&self) -> &str;
 
-    /// One line on what the algorithm does.
+    /// One line that says what the algorithm does.
     fn summary(&self) -> &str;
 
     /// The declared parameters.
@@ -134,10 +134,11 @@ impl core::error::Error for ParameterError {}
 pub struct Values(Vec<(String, Value)>);
 
 impl Values {
-    /// The defaults, overridden by `given` (names and values as written).
+    /// The values of all `declared` parameters: those of `given` (names and values as a user wrote them), and the
+    /// defaults of the others.
     ///
     /// # Errors
-    /// If a name is unknown or given twice, or the parameter does not take a value.
+    /// If a name in `given` is not declared or appears twice, or a parameter does not take its value.
     pub fn parse(declared: &[Parameter<'_>], given: &[(String, String)]) -> Result<Self, ParameterError> {
         let mut values = Vec::with_capacity(declared.len());
         for (i, (name, value)) in given.iter().enumerate() {
@@ -171,7 +172,7 @@ impl Values {
     /// Value of the number parameter `name`.
     ///
     /// # Panics
-    /// If no parameter of that kind and name was declared. The other getters panic likewise.
+    /// If no parameter of that name was declared, or it is of another kind. The other getters panic likewise.
     pub fn number(&self, name: &str) -> f64 {
         match self.get(name) {
             Value::Number(x) => *x,
@@ -232,7 +233,8 @@ fn parse_value(kind: Kind<'_>, text: &str) -> Option<Value> {
     }
 }
 
-/// Parses a time with its unit: `10ms`, `1.5s`, `200us`, `0s`.
+/// Parses a time with its unit, which is `ns`, `us`, `ms`, `s` or `min`: `10ms`, `1.5s`. `None` if the text is not a
+/// time, or the time is negative or longer than 1.8·10¹⁹ ns (570 years).
 pub fn parse_time(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| c.is_ascii_alphabetic())?;
     let number: f64 = text[..digits].trim_end().parse().ok()?;

@@ -1,4 +1,4 @@
-//! Which bytes of the stream were given to which subflows.
+//! The map of the stream: which subflows carry which bytes.
 
 use crate::seq::{DataSeq, SubflowId, SubflowSet};
 use alloc::collections::VecDeque;
@@ -8,14 +8,15 @@ use core::ops::Range;
 struct Span {
     start: DataSeq,
     end: DataSeq,
-    /// Subflows that carry these bytes. If there are none, their subflows are gone and the bytes wait for reinjection.
+    /// Subflows that carry these bytes. Empty if these subflows are gone and the bytes wait for reinjection.
     owners: SubflowSet,
 }
 
 /// The stream from the first unacknowledged byte to the last written one, and the subflows that carry each part.
 ///
-/// Parts that were never given to a subflow are *unassigned*. Assigning in order at the end costs O(1), and so does
-/// acknowledging. Anything else costs a binary search and an insertion.
+/// Parts that were never given to a subflow, or were taken back from all, are *unassigned*. Assigning at the end costs
+/// O(1), and acknowledging O(1) for each span. Assigning elsewhere costs a binary search, and an insertion for each
+/// span that it makes.
 #[derive(Clone, Debug, Default)]
 pub struct SendMap {
     first_unacked: DataSeq,
@@ -44,13 +45,13 @@ impl SendMap {
     pub fn written_end(&self) -> DataSeq {
         self.written_end
     }
-    /// End of the highest assigned span, which TCP calls SND.NXT.
+    /// End of the highest assigned span (TCP's SND.NXT); the first unacknowledged byte if nothing is assigned.
     #[inline]
     pub fn assigned_end(&self) -> DataSeq {
         self.spans.back().map_or(self.first_unacked, |s| s.end)
     }
-    /// End of all data that was ever given to a subflow. Data of a lost subflow may be unassigned now, and still
-    /// arrive.
+    /// End of all data that was ever given to a subflow. A part before it may be unassigned now, because its subflow
+    /// was lost; the receiver may get it all the same.
     #[inline]
     pub fn given_end(&self) -> DataSeq {
         self.given_end
@@ -75,8 +76,8 @@ impl SendMap {
     pub fn append(&mut self, len: u64) {
         self.written_end = self.written_end + len;
     }
-    /// Notes that everything before `to` is acknowledged. An end beyond the written data counts as the end of the
-    /// written data. Returns the number of newly acknowledged bytes.
+    /// Notes that all bytes before `to` are acknowledged; `to` counts at most as the end of the written data. Returns
+    /// the number of newly acknowledged bytes.
     #[inline]
     pub fn acknowledge(&mut self, to: DataSeq) -> u64 {
         let to = to.min(self.written_end);
@@ -133,7 +134,8 @@ impl SendMap {
         }
     }
 
-    /// Splits a span so that none has `at` inside it; returns the index of the first span that starts at or after `at`.
+    /// Splits the span that contains `at`, if one does, so that a span starts at `at`. Returns the index of the first
+    /// span that starts at or after `at`.
     fn split_at(&mut self, at: DataSeq) -> usize {
         let i = self.index_after(at);
         match self.spans.get(i).copied() {
@@ -158,7 +160,8 @@ impl SendMap {
         }
     }
 
-    /// Assigns `range` to `subflow` too. Acknowledged and unwritten parts are ignored.
+    /// Assigns `range` to `subflow`, in addition to the subflows that carry it already. Acknowledged and unwritten
+    /// parts are ignored.
     pub fn assign(&mut self, range: Range<DataSeq>, subflow: SubflowId) {
         let (start, end) = (range.start.max(self.first_unacked), range.end.min(self.written_end));
         if start >= end {
@@ -204,7 +207,8 @@ impl SendMap {
         }
     }
 
-    /// Takes `range` back from `subflow`, which never sent it. Parts that no other subflow carries become unassigned.
+    /// Takes `range` back from `subflow`, whether it was sent or not. Parts that no other subflow carries become
+    /// unassigned.
     pub fn withdraw(&mut self, range: Range<DataSeq>, subflow: SubflowId) {
         let (start, end) = (range.start.max(self.first_unacked), range.end);
         if start >= end {
@@ -231,7 +235,8 @@ impl SendMap {
         }
     }
 
-    /// Notes that `subflow` is gone and carries nothing any more.
+    /// Notes that `subflow` is gone and carries nothing any more. Parts that only it carried stay assigned, without a
+    /// subflow, until they are given to another one or withdrawn.
     pub fn release(&mut self, subflow: SubflowId) {
         for span in &mut self.spans {
             span.owners = span.owners.without(subflow);
@@ -248,7 +253,7 @@ impl SendMap {
         self.first_gap = self.first_unacked;
     }
 
-    /// All subflows that carry any byte of `range`.
+    /// The subflows that carry any byte of `range`.
     pub fn owners(&self, range: Range<DataSeq>) -> SubflowSet {
         self.spans
             .iter()
@@ -257,7 +262,7 @@ impl SendMap {
             .fold(SubflowSet::EMPTY, |all, s| all.union(s.owners))
     }
 
-    /// The assigned span around `at`, from `at` on, and its subflows; `None` if `at` is unassigned.
+    /// The rest of the assigned span that contains `at`, from `at` on, and its subflows; `None` if `at` is unassigned.
     #[inline]
     pub fn span_at(&self, at: DataSeq) -> Option<(Range<DataSeq>, SubflowSet)> {
         let span = self.spans.get(self.index_after(at))?;
@@ -301,8 +306,8 @@ impl SendMap {
         })
     }
 
-    /// Skips the first `bytes` unassigned bytes and returns the rest of the unassigned range reached then, if that
-    /// range begins before `end`.
+    /// Skips the first `bytes` unassigned bytes, and returns the rest of the unassigned range in which the next one
+    /// lies. `None` if there is no such byte, or that range begins at `end` or later.
     pub fn unassigned_beyond(&self, bytes: u64, end: DataSeq) -> Option<Range<DataSeq>> {
         let (mut left, mut at) = (bytes, self.first_gap);
         for span in self.spans.range(self.index_after(at)..) {

@@ -42,8 +42,8 @@ impl fmt::Display for DataSeq {
     }
 }
 
-/// Name of one subflow, the part of a connection on one path. The name of a dead subflow is used again only when nothing refers to it any
-/// more.
+/// Name of a subflow, which is the part of a connection on one path: a number below [`SubflowId::MAX_SUBFLOWS`]. After
+/// [`Event::SubflowDown`](crate::Event::SubflowDown), another subflow may get the name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubflowId(pub u8);
 
@@ -51,14 +51,14 @@ impl SubflowId {
     /// Most subflows that a connection can have at one time.
     pub const MAX_SUBFLOWS: usize = 32;
 
-    /// The name as an index.
+    /// The name as an index into a list with a place for each name.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A set of subflows of one connection.
+/// A set of subflows of one connection. It has room for names below [`SubflowId::MAX_SUBFLOWS`] only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SubflowSet(u32);
 

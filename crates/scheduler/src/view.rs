@@ -13,13 +13,13 @@ use pathweave_units::{Duration, Instant};
 pub struct SubflowView {
     /// Name of the subflow.
     pub id: SubflowId,
-    /// Whether the subflow carries data only while no other can (RFC 8684 §3.3.8).
+    /// Whether the subflow should carry data only while no other subflow can (RFC 8684 §3.3.8).
     pub backup: bool,
     /// Whether the subflow shows no sign of life. It should get no new data while another subflow is alive.
     pub stale: bool,
     /// Data bytes of a full segment.
     pub mss: u32,
-    /// Settings of its path.
+    /// Settings of the subflow's path.
     pub path: PathTerms,
     /// Measured round-trip times.
     pub rtt: RoundTrip,
@@ -32,13 +32,13 @@ pub struct SubflowView {
 }
 
 impl SubflowView {
-    /// Segments for which the congestion window has room now, besides those assigned already.
+    /// Segments for which the congestion window has room, beside those in flight and those assigned but not yet sent.
     #[inline]
     pub fn window_space(&self) -> u32 {
         self.window.cwnd.saturating_sub(self.window.in_flight.saturating_add(self.queue.unsent))
     }
 
-    /// Whether a segment can leave now.
+    /// Whether congestion window and send buffer have room for another segment.
     #[inline]
     pub fn has_space(&self) -> bool {
         self.window_space() > 0 && self.queue.space > 0
@@ -66,8 +66,8 @@ pub struct View<'a> {
     pub send_buffer: u64,
     /// End of the message or chunk that the first unassigned byte belongs to, if the application marks such ends.
     pub message_end: Option<DataSeq>,
-    /// Ends of the unacknowledged fragments of a kernel's send buffer, in order. Only rules that model a kernel's scheduler
-    /// read them; `None` for all other senders.
+    /// Ends of the unacknowledged fragments of a kernel's send buffer, in order. Only rules that model a kernel's
+    /// scheduler read them; `None` for a sender without such fragments.
     pub fragment_ends: Option<&'a VecDeque<DataSeq>>,
 }
 
@@ -132,11 +132,10 @@ impl View<'_> {
         Some(range.start..end)
     }
 
-    /// The part of `range` that can leave on `s` now: the part inside the send window. While data is in flight, a last
+    /// The part of `range` that lies inside the send window and can leave on `s` now. While data is in flight, a last
     /// segment that the window cuts short is left out, because it waits for more window (RFC 9293 §3.8.6.2.1).
     ///
-    /// A scheduler that chooses between several ranges needs this, so that a range that would have to wait does not
-    /// hide the others.
+    /// A scheduler that chooses between several ranges needs this to pass over a range that would have to wait.
     pub fn inside_window(&self, s: &SubflowView, range: Range<DataSeq>) -> Option<Range<DataSeq>> {
         let mut end = range.end.min(self.queue.written_end());
         if end >= self.send_window_end {
@@ -163,14 +162,14 @@ impl View<'_> {
 /// An event on the connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
-    /// A subflow's cumulative acknowledgement advanced.
+    /// A subflow's cumulative acknowledgement advanced. In QUIC, packets of a path were acknowledged.
     Acked {
         /// The subflow.
         subflow: SubflowId,
-        /// Data ranges that were newly acknowledged on the subflow, in subflow order.
+        /// Ranges of the stream that were newly acknowledged on the subflow, in the order in which it carried them.
         mappings: &'a [Range<DataSeq>],
-        /// The data acknowledgement that came with it. It is older than the connection's (`View::first_unacked`) if a
-        /// later one overtook it on another subflow.
+        /// The data acknowledgement that came with the subflow's. It is lower than [`View::first_unacked`] if a later
+        /// one overtook it on another subflow.
         data_ack: DataSeq,
         /// Whether the acknowledgement carried a SACK block.
         has_sack: bool,
@@ -191,15 +190,15 @@ pub enum Event<'a> {
     },
     /// Data is waiting and some subflow has window space, but the connection's send window or its send buffer is full.
     /// The event comes when that begins, and again when the first unacknowledged byte, the subflows that carry it, or
-    /// the subflows with space change. It always precedes an opportunistic retransmission of that byte on another
-    /// subflow.
+    /// the subflows with space change. The event always precedes an opportunistic retransmission of that byte on
+    /// another subflow.
     WindowBlocked {
         /// The buffer or window that is full.
         by: BlockedBy,
         /// The subflows that carry the first unacknowledged byte.
         holders: SubflowSet,
     },
-    /// There is room again, or no data waits for room any more.
+    /// The state that [`Event::WindowBlocked`] reported is over: there is room, or no data waits for room.
     WindowUnblocked,
     /// A subflow can carry data, for the first time or again.
     SubflowUp(SubflowId),
@@ -213,7 +212,7 @@ pub enum Event<'a> {
         subflow: SubflowId,
         /// The range that was assigned after clipping.
         range: Range<DataSeq>,
-        /// The limit that made it smaller than asked for, if it is smaller.
+        /// The limit that made the range smaller than the decision's, if it is smaller.
         clipped_by: Option<ClippedBy>,
     },
 }

@@ -53,11 +53,7 @@ pub(crate) fn answer(plan: &RunPlan, results: &mut [RunResult], registry: &Regis
 
 /// Says how a run ended, unless it completed.
 fn problem(run: &RunResult) -> Option<String> {
-    let how = match run.status {
-        Status::Completed => return None,
-        Status::Stalled => "stalled",
-        Status::Failed => "failed",
-    };
     let reason = run.reason.as_deref().unwrap_or("no reason given");
-    Some(format!("{}, seed {}: {how}: {reason}", run.scheduler, run.seed))
+    let told = || format!("{}, seed {}: {}: {reason}", run.scheduler, run.seed, run.status.word());
+    (run.status != Status::Completed).then(told)
 }

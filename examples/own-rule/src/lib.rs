@@ -1,6 +1,7 @@
-//! `cheap-first`: the cheapest path, and dearer ones only while its backlog would take too long.
+//! `cheap-first`: uses the cheapest path, and dearer ones only while the cheapest path's backlog would take too long.
 //!
-//! A rule of a third party for any program that fills a [`View`]: it needs `pathweave-scheduler` alone.
+//! An example of a third party's rule. It needs the crate `pathweave-scheduler` alone, and works in every program that
+//! fills a [`View`].
 
 use pathweave_scheduler::parameter::{Kind, Parameter};
 use pathweave_scheduler::{
@@ -11,13 +12,13 @@ use pathweave_scheduler::{
 pub const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "cheap-first",
     source: "an example",
-    summary: "the cheapest path; dearer ones while its backlog would take longer than `patience`",
+    summary: "the cheapest path; dearer ones while its backlog would take longer than the patience",
     parameters: &[Parameter {
         name: "patience",
         kind: Kind::Time,
         unit: "time",
         default: "500ms",
-        description: "longest backlog of the cheapest path for which dearer paths stay unused",
+        description: "longest backlog of the cheapest path with which dearer paths stay unused",
         source: "a first guess",
     }],
     queues: false,
@@ -25,9 +26,10 @@ pub const ENTRY: SchedulerEntry = SchedulerEntry {
     build: |values| Ok(Box::new(CheapFirst { patience: values.time("patience") })),
 };
 
-/// The rule.
+/// The scheduler `cheap-first`.
 #[derive(Debug)]
 pub struct CheapFirst {
+    /// Longest backlog of the cheapest path with which dearer paths stay unused.
     patience: Duration,
 }
 
@@ -42,7 +44,8 @@ impl Scheduler for CheapFirst {
         if cheapest.has_space() {
             return give(cheapest, Reason::new("the cheapest path has room"));
         }
-        // The time in which the cheapest path sends what is written, at one congestion window each round trip.
+        // The time in which the cheapest path would send its queue and all unassigned data, at one congestion window
+        // each round trip.
         let window = f64::from(cheapest.window.cwnd.max(1)) * f64::from(cheapest.mss);
         let bytes = cheapest.queue.bytes + view.queue.unassigned_bytes();
         let backlog = bytes as f64 / window * cheapest.rtt.smoothed_or_zero().as_secs_f64();
@@ -53,7 +56,7 @@ impl Scheduler for CheapFirst {
             Some(s) if backlog > patience => {
                 give(s, reason("the cheapest path's backlog is {backlog_ms} > {patience_ms}"))
             }
-            // The cheapest path is full, so that an acknowledgement will end this wait.
+            // The cheapest path is full, so one of its acknowledgements will end this wait.
             Some(_) => Decision::Wait {
                 until: None,
                 for_subflow: Some(cheapest.id),

@@ -1,7 +1,8 @@
 //! The unacknowledged pieces of a connection. Their acknowledgements measure round trips and the delivery rate.
 //!
-//! `TCP_INFO` has neither in a form that a scheduler can use. It has only the smoothed round trip. Its `delivery_rate` never falls here: a socket without unsent data
-//! counts as limited by the application, and the kernel lets a rate that was measured then only rise.
+//! `TCP_INFO` has neither in a form that a scheduler can use. Of the round trip it has the smoothed and the smallest
+//! value, but not the latest. Its `delivery_rate` never falls in this program: a socket without unsent data counts as
+//! limited by the application, and the kernel lets rates of such a socket only rise.
 
 use core::ops::Range;
 use pathweave_scheduler::{DataSeq, Duration, Instant};
@@ -12,8 +13,9 @@ struct Piece {
     range: Range<DataSeq>,
     /// The end of the piece among all bytes of the connection, heads included.
     end: u64,
+    /// When the piece was sent.
     at: Instant,
-    /// The bytes that were delivered when the piece was sent, and the time of the last delivery before that.
+    /// The stream's bytes that were delivered before the piece was sent, and the time of the last of these deliveries.
     delivered: u64,
     delivered_at: Instant,
 }
@@ -21,8 +23,9 @@ struct Piece {
 #[derive(Debug, Default)]
 pub(crate) struct Carried {
     pieces: VecDeque<Piece>,
-    /// Bytes of the stream in them.
+    /// Bytes of the stream in `pieces`.
     pub(crate) bytes: u64,
+    /// Bytes of the stream that were acknowledged, and the time of the last acknowledgement.
     delivered: u64,
     delivered_at: Instant,
     /// Delivery rate, bytes/s; 0 before the first acknowledgement.
@@ -30,16 +33,16 @@ pub(crate) struct Carried {
     /// The latest and the longest round trip, from the write of a piece to its acknowledgement.
     pub(crate) latest: Option<Duration>,
     pub(crate) longest: Option<Duration>,
-    /// When the present round began; `None` if nothing is out.
+    /// When the present round began; `None` if nothing is in flight.
     pub(crate) round_start: Option<Instant>,
     pub(crate) last_sent: Option<Instant>,
 }
 
 impl Carried {
-    /// Notes a piece that is sent now. `end` is its end among all bytes of the connection.
+    /// Notes a piece that is sent now. `end`: the piece's end among all bytes of the connection.
     pub(crate) fn add(&mut self, now: Instant, range: Range<DataSeq>, end: u64) {
         if self.pieces.is_empty() {
-            // A rate does not count the pause before.
+            // The delivery rate does not count the pause that ends now.
             (self.delivered_at, self.round_start) = (now, Some(now));
         }
         self.bytes += range.end.since(range.start);
@@ -49,6 +52,7 @@ impl Carried {
     }
 
     /// Removes the pieces that end within the first `until` bytes of the connection, which are acknowledged now.
+    /// Returns their ranges of the stream.
     pub(crate) fn acknowledge(&mut self, now: Instant, until: u64) -> Vec<Range<DataSeq>> {
         let count = self.pieces.iter().take_while(|piece| piece.end <= until).count();
         let acked: Vec<Piece> = self.pieces.drain(..count).collect();
@@ -57,7 +61,7 @@ impl Carried {
         self.bytes -= bytes;
         self.delivered += bytes;
         self.delivered_at = now;
-        // draft-ietf-ccwg-bbr §4.1, without its bound by the rate of sending.
+        // The delivery rate of draft-ietf-ccwg-bbr §4.1, without its bound by the rate of sending.
         let interval = now.since(last.delivered_at).as_secs_f64();
         if interval > 0.0 {
             self.rate = (self.delivered - last.delivered) as f64 / interval;
@@ -90,7 +94,8 @@ mod tests {
         DataSeq(1000 * n)..DataSeq(1000 * (n + 1))
     }
 
-    /// Ten pieces of 1000 bytes leave at once. A link of 1 MB/s delivers one each millisecond after a round trip of 20 ms.
+    /// Ten pieces of 1000 bytes leave at once. A link of 1 MB/s delivers one each millisecond after a round trip of 20
+    /// ms.
     #[test]
     fn round_trips_and_rate_are_those_of_the_link() {
         let mut carried = Carried::default();
@@ -104,7 +109,8 @@ mod tests {
         for n in 0..10 {
             carried.acknowledge(ms(40 + n), 1012 * (11 + n));
         }
-        // Its piece left at 29 ms, when 10 were delivered, and the last of these at 29 ms: ten more in 20 ms.
+        // The last piece left at 29 ms, after the delivery of the first ten. At 49 ms, ten more are delivered: 10 KB in
+        // 20 ms.
         assert_eq!((carried.rate, carried.bytes), (500_000.0, 0));
         assert_eq!((carried.longest, carried.round_start), (Some(Duration::from_millis(29)), None));
     }

@@ -10,22 +10,23 @@ use pathweave_scheduler::{
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-/// Bytes that a connection takes although they cannot leave yet. Schedulers that respect the congestion window never
-/// use them.
+/// Most bytes that a connection takes although they cannot leave yet. Schedulers that respect the congestion window
+/// never fill this queue.
 const QUEUE: u64 = 1 << 20;
-/// The time of a path's data that counts as one segment if a real segment takes less: timers and wake-ups of a program
-/// are not exact. A rule that lets ten segments wait at a bottleneck keeps the path busy for 2 ms.
+/// On a fast path, the data of this time counts as one segment, because timers and wake-ups of a program are not exact.
+/// `weave` lets ten segments wait at a bottleneck, which then keep the path busy for 2 ms.
 const GRAIN_S: f64 = 0.0002;
 /// Retransmission timeouts without an answer after which a connection shows no sign of life.
 const STALE_TIMEOUTS: u8 = 2;
 
-/// News of a connection.
+/// What a connection has learned since it was last looked at.
 #[derive(Debug)]
 pub(crate) struct News {
+    /// The receiver's newest acknowledgement of the stream, if one came.
     pub(crate) acknowledgement: Option<Acknowledgement>,
     /// The pieces that the peer's TCP has acknowledged.
     pub(crate) acked: Vec<Range<DataSeq>>,
-    /// Whether the peer has data behind a gap.
+    /// Whether the peer's TCP has data behind a gap.
     pub(crate) has_sack: bool,
     /// The latest round trip, from the write of a piece to its acknowledgement.
     pub(crate) round_trip: Option<Duration>,
@@ -34,12 +35,13 @@ pub(crate) struct News {
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) stream: TcpStream,
-    /// Bytes that the socket did not take yet.
+    /// Bytes that the socket has not taken yet.
     out: Vec<u8>,
-    /// Bytes of an acknowledgement that is not whole yet.
+    /// Bytes of an acknowledgement that has not arrived completely.
     input: Vec<u8>,
     info: TcpInfo,
-    /// All bytes that the connection was given, and `bytes_acked` before them: a client's SYN counts.
+    /// All bytes that the connection was given, heads included, and the `bytes_acked` of the handshake: a client's SYN
+    /// counts as a byte.
     given: u64,
     acked_before: u64,
     carried: Carried,
@@ -72,7 +74,7 @@ impl Connection {
         self.carried.add(now, range, self.given);
     }
 
-    /// Writes to the socket as much as it takes, and asks the kernel for the connection's state.
+    /// Writes as much as the socket takes, and asks the kernel for the connection's state.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         while !self.out.is_empty() {
             match self.stream.write(&self.out) {
@@ -86,7 +88,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads what has come, and learns what is acknowledged.
+    /// Reads all that has come, and finds out which pieces are acknowledged.
     pub(crate) fn service(&mut self, now: Instant) -> io::Result<News> {
         let mut buffer = [0; 4096];
         loop {
@@ -104,7 +106,7 @@ impl Connection {
         Ok(News { acknowledgement, acked, has_sack: self.info.sacked > 0, round_trip })
     }
 
-    /// Whether the kernel has sent again and again without an answer.
+    /// Whether the connection shows no sign of life: the kernel had two retransmission timeouts without an answer.
     pub(crate) fn is_stale(&self) -> bool {
         self.info.retransmits >= STALE_TIMEOUTS
     }
@@ -129,7 +131,7 @@ impl Connection {
         (self.carried.rate * GRAIN_S / self.piece() as f64).clamp(1.0, 16.0) as u32
     }
 
-    /// The connection as a scheduler sees it. `is_limited`: there is nothing more to send.
+    /// The connection as a scheduler sees it. `is_limited`: whether there is nothing more to send.
     pub(crate) fn view(&self, id: SubflowId, is_limited: bool) -> SubflowView {
         let info = &self.info;
         let measured = |us: u32| (us > 0 && us < u32::MAX).then(|| Duration::from_micros(us.into()));

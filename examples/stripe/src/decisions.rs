@@ -4,7 +4,7 @@ use crate::leg::Leg;
 use crate::sender::{Clock, Sender};
 use pathweave_scheduler::{Assign, ClippedBy, Decision, Event, Instant, WindowUse};
 
-/// Most decisions until the legs are looked at again.
+/// Most decisions before the legs are looked at again.
 const DECISIONS: usize = 1000;
 
 impl Sender {
@@ -66,7 +66,7 @@ impl Sender {
             start = piece.end;
             connection.send(now, piece.clone(), self.stream.bytes(&piece));
         }
-        // If that fails, the connection has died, and the next look at it will say so.
+        // If this fails, the connection has died, and `Sender::service` will notice.
         let _ = connection.flush();
         self.stream.map.assign(range.clone(), id);
         self.stream.legs[at] = connection.view(id, self.stream.is_used_up());

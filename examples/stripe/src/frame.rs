@@ -1,5 +1,5 @@
-//! The bytes on a leg. From the sender: a piece of the stream behind its place and its length. From the receiver: an
-//! acknowledgement. All numbers are big-endian.
+//! The bytes on a leg. The sender sends pieces of the stream, each after a head with its place and its length. The
+//! receiver sends acknowledgements. All numbers are big-endian.
 //!
 //! A piece of length 0 is the end of the stream. It takes one place after the last byte, as TCP's FIN does, so that an
 //! acknowledgement can cover it.
@@ -8,7 +8,7 @@
 pub(crate) const HEAD: usize = 12;
 /// The longest piece. A segment is shorter, even on the loopback device.
 pub(crate) const LONGEST: usize = 1 << 16;
-/// Bytes of an acknowledgement: the place up to which all has arrived, and the bytes that may follow.
+/// Bytes of an acknowledgement: the place up to which all has arrived (8), and the window from there on (8).
 pub(crate) const ACKNOWLEDGEMENT: usize = 16;
 
 /// The head of a piece of `length` bytes at `place`.
@@ -19,7 +19,8 @@ pub(crate) fn head(place: u64, length: usize) -> [u8; HEAD] {
     bytes
 }
 
-/// An acknowledgement.
+/// An acknowledgement: the stream's bytes before `place` have arrived, and the receiver keeps `window` bytes from there
+/// on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Acknowledgement {
     pub(crate) place: u64,
@@ -44,10 +45,10 @@ pub(crate) fn newest(input: &mut Vec<u8>) -> Option<Acknowledgement> {
     last
 }
 
-/// Takes the first piece out of `input`, if it is whole: its place and its bytes.
+/// Takes the first piece out of `input`, if all of it is there. Returns its place and its bytes.
 ///
 /// # Errors
-/// If its length is more than [`LONGEST`].
+/// If the piece is longer than [`LONGEST`].
 pub(crate) fn piece<'a>(input: &mut &'a [u8]) -> Result<Option<(u64, &'a [u8])>, String> {
     let Some((head, rest)) = input.split_at_checked(HEAD) else { return Ok(None) };
     let (place, length) = (number(&head[..8]), number(&head[8..]) as usize);

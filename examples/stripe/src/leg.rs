@@ -1,4 +1,5 @@
-//! A leg: a local and a remote address, and the TCP connection between them, which may die and be made again.
+//! A leg: a local and a remote address, and the TCP connection between them. If the connection dies, the leg makes a
+//! new one.
 
 use crate::connection::Connection;
 use pathweave_scheduler::{Duration, Instant, SubflowId};
@@ -8,9 +9,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
-/// The pause before a dead leg is tried again: at first, and at most. It doubles with each try.
+/// The pause before a dead leg connects again: the first one, and the longest. Each failure doubles the pause.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(8));
-/// The time that a connection may take to be made.
+/// The time within which a connection must be established.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The time without an answer after which the kernel gives a connection up (`TCP_USER_TIMEOUT`), ms.
 const USER_TIMEOUT_MS: u32 = 30_000;
@@ -27,18 +28,18 @@ pub(crate) struct Leg {
     pub(crate) id: SubflowId,
     pub(crate) local: IpAddr,
     remote: SocketAddr,
-    /// Name of the kernel's congestion controller; the system's default if there is none.
+    /// Name of the kernel's congestion controller; `None`: the system's default.
     congestion: Option<String>,
     state: State,
     pause: Duration,
     /// Bytes of the stream that the leg was given, repeats included.
     pub(crate) given: u64,
-    /// How often its connection has died.
+    /// How often an established connection of the leg has died.
     pub(crate) deaths: u32,
 }
 
 impl Leg {
-    /// A leg that connects as soon as it is stepped.
+    /// A leg that connects at the first call of [`Leg::come_up`].
     pub(crate) fn new(id: SubflowId, local: IpAddr, remote: SocketAddr, congestion: Option<String>) -> Self {
         let state = State::Waiting { until: Instant::ZERO };
         Leg { id, local, remote, congestion, state, pause: PAUSE.0, given: 0, deaths: 0 }
@@ -53,7 +54,7 @@ impl Leg {
         if let State::Up(connection) = &mut self.state { Some(connection) } else { None }
     }
 
-    /// The socket, and the conditions under which it should be looked at.
+    /// The socket, and the events of `poll` to wait for.
     pub(crate) fn waits_for(&self) -> Option<(&TcpStream, PollFlags)> {
         match &self.state {
             State::Waiting { .. } => None,
@@ -63,7 +64,7 @@ impl Leg {
         }
     }
 
-    /// Continues to connect, if the leg is not up. Returns whether the leg came up.
+    /// Continues to connect if the leg is not up. Returns whether the leg has come up in this call.
     pub(crate) fn come_up(&mut self, now: Instant) -> bool {
         let next = match std::mem::replace(&mut self.state, State::Waiting { until: now }) {
             State::Waiting { until } if now < until => Ok(State::Waiting { until }),
@@ -89,7 +90,7 @@ impl Leg {
         is_up
     }
 
-    /// Ends the connection. The leg is tried again after a pause.
+    /// Ends the connection. The leg connects again after a pause.
     pub(crate) fn die(&mut self, now: Instant) {
         self.deaths += 1;
         self.rest(now);

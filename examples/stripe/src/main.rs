@@ -6,12 +6,13 @@
 //! stripe send --leg 192.0.2.1=198.51.100.9:7000 --leg 203.0.113.5=198.51.100.9:7000 --scheduler weave < file
 //! ```
 //!
-//! Each leg is bound to a local address. The machine's routes must send packets of that address over the leg's link. The
-//! sender connects, and the data goes from the sender to the receiver: for a download, the machine with the data runs
-//! `send`. Data is neither encrypted nor authenticated. The program needs Linux.
+//! A leg is one TCP connection from a local address. The machine's routes must send packets from that address over the
+//! leg's link. The sender connects, and the data flows from the sender to the receiver: for a download, the machine
+//! with the data runs `send`. Data is neither encrypted nor authenticated. The program needs Linux.
 //!
-//! To read on: `connection.rs` fills a scheduler's view of a leg from `TCP_INFO`, and `stream.rs` that of the stream;
-//! `sender.rs` asks the scheduler and carries out what it decides. docs/embedding.md explains each number.
+//! To read on: `connection.rs` fills a scheduler's view of a leg from `TCP_INFO`, and `stream.rs` fills that of the
+//! stream. `sender.rs` runs the loop, and `decisions.rs` asks the scheduler and carries out its decisions.
+//! docs/embedding.md explains each number.
 
 mod carried;
 mod connection;
@@ -39,13 +40,13 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(name = "stripe")]
 enum Arguments {
-    /// Send standard input, and print a report as JSON
+    /// Send standard input, and print a report as JSON to standard output
     Send(SendArguments),
-    /// Write what one sender sends to standard output, and print a report to standard error
+    /// Receive one stream, write it to standard output, and print a report as JSON to standard error
     Receive {
         /// Address and port to listen on
         address: SocketAddr,
-        /// Most bytes that wait for bytes before them
+        /// Receive window: how far ahead of the next missing byte data is kept
         #[arg(long, value_name = "BYTES", default_value_t = 4 << 20)]
         window: u64,
     },
@@ -53,7 +54,7 @@ enum Arguments {
 
 #[derive(Args, Debug)]
 struct SendArguments {
-    /// A connection's local and remote address; repeat it for each leg
+    /// Local address and remote address with port of a leg; repeat the option for each leg
     #[arg(long = "leg", value_name = "LOCAL=REMOTE", required = true, value_parser = ends)]
     legs: Vec<(IpAddr, SocketAddr)>,
     /// Name of the scheduler
@@ -65,10 +66,10 @@ struct SendArguments {
     /// Congestion controller of the kernel, such as cubic; the system's default if none is given
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
-    /// Stop reading the input after this time
+    /// Stop reading the input after this number of seconds
     #[arg(long)]
     seconds: Option<f64>,
-    /// Most bytes that are read and not acknowledged
+    /// Send buffer: most bytes that are read and not acknowledged
     #[arg(long, value_name = "BYTES", default_value_t = 8 << 20)]
     buffer: u64,
 }

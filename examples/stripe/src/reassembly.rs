@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// The stream at the receiver.
 #[derive(Debug)]
 pub(crate) struct Reassembly {
-    /// All bytes before this place were delivered.
+    /// The next byte to deliver: all bytes before this place were delivered.
     next: u64,
     /// Pieces that wait for bytes before them, by place. They may overlap.
     waiting: BTreeMap<u64, Vec<u8>>,
@@ -21,10 +21,10 @@ impl Reassembly {
         Reassembly { next: 0, waiting: BTreeMap::new(), window, end: None }
     }
 
-    /// Takes a piece, and appends all bytes that are in order now to `out`.
+    /// Takes a piece, and appends all bytes that have become in order to `out`.
     ///
     /// # Errors
-    /// If the piece is not inside the window.
+    /// If the piece ends beyond the window.
     pub(crate) fn insert(&mut self, place: u64, piece: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
         let end = place.saturating_add(piece.len() as u64);
         if end > self.next.saturating_add(self.window) {
@@ -50,7 +50,7 @@ impl Reassembly {
         Ok(())
     }
 
-    /// Appends the part of a piece that is new. It begins at or before the next place.
+    /// Appends the part of a piece that was not delivered yet. The piece begins at or before the next place.
     fn deliver(&mut self, place: u64, piece: &[u8], out: &mut Vec<u8>) {
         if let Some(new) = piece.get((self.next - place) as usize..) {
             out.extend_from_slice(new);
@@ -63,7 +63,7 @@ impl Reassembly {
         self.end == Some(self.next)
     }
 
-    /// The place up to which all has arrived. The stream's end counts as one byte.
+    /// The place before which all bytes have arrived. The stream's end counts as one byte.
     pub(crate) fn arrived(&self) -> u64 {
         self.next + u64::from(self.is_complete())
     }

@@ -1,7 +1,8 @@
-//! The receiver: reads all legs, puts their pieces in order, and acknowledges on the leg on which a piece came.
+//! The receiver: reads all legs, puts their pieces in order, and acknowledges each piece on the leg on which it came.
 //!
-//! The receiver acknowledges every second piece of a leg, as TCP does. The kernel's acknowledgements travel with these.
-//! With one for each piece, `weave` would see no queue: a round trip of a single segment may contain the receiver's timer.
+//! The receiver acknowledges every second piece of a leg, as TCP does. The kernel's acknowledgements travel with the
+//! receiver's. If each piece were acknowledged alone, `weave` would see no queue: a round trip of a single segment may
+//! contain the receiver's timer, so `weave` does not take it as a sign of a queue.
 
 use crate::frame::{Acknowledgement, piece};
 use crate::reassembly::Reassembly;
@@ -16,23 +17,23 @@ use std::net::{TcpListener, TcpStream};
 const READ: usize = 1 << 16;
 /// Pieces of a leg that are acknowledged together.
 const TOGETHER: u32 = 2;
-/// The time without any piece after which single ones are acknowledged.
+/// If no leg brings anything for this time, single pieces are acknowledged too.
 const QUIET: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// Time for which the sender may be silent at the end: what a slow leg still carries has to pass.
+/// Time for which [`Receiver::linger`] waits for a silent sender: a slow leg may still carry old pieces.
 const LAST_WAIT: Timespec = Timespec { tv_sec: 30, tv_nsec: 0 };
 
 /// A leg's connection.
 struct Leg {
     stream: TcpStream,
-    /// Bytes of a piece that is not whole yet.
+    /// Bytes of a piece that has not arrived completely.
     input: Vec<u8>,
     /// Pieces that are not acknowledged.
     unanswered: u32,
-    /// Acknowledgements that the socket did not take yet.
+    /// Bytes of acknowledgements that the socket has not taken yet.
     out: Vec<u8>,
 }
 
-/// One stream that comes over several legs.
+/// The receiver of one stream that comes over several legs.
 pub(crate) struct Receiver {
     listener: TcpListener,
     legs: Vec<Leg>,
@@ -47,20 +48,23 @@ pub(crate) struct Received {
 }
 
 impl Receiver {
-    /// A receiver. At most `window` bytes wait for bytes before them.
+    /// A receiver that accepts legs from `listener`. Data at most `window` bytes ahead of the next missing byte is
+    /// kept.
     ///
     /// # Errors
-    /// If the listener does not work.
+    /// If the listener cannot be set to non-blocking.
     pub(crate) fn new(listener: TcpListener, window: u64) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         Ok(Receiver { listener, legs: Vec::new(), reassembly: Reassembly::new(window), window })
     }
 
-    /// Writes the whole stream to `out`. The stream's end is acknowledged by [`Receiver::linger`] alone. The window never shrinks: what is in order is written at once, and while that
-    /// blocks, nothing is acknowledged.
+    /// Writes the whole stream to `out`. [`Receiver::linger`] acknowledges the stream's end.
+    ///
+    /// Bytes that are in order are written at once, so they never take up the window. While a write blocks, nothing is
+    /// read or acknowledged.
     ///
     /// # Errors
-    /// If `out` or a system call fails. A leg that fails ends alone.
+    /// If `out` or `poll` fails. If a leg fails, only that leg ends.
     pub(crate) fn receive(&mut self, out: &mut impl Write) -> io::Result<Received> {
         let (mut hash, mut bytes, mut ready) = (Sha256::new(), 0, Vec::new());
         while !self.reassembly.is_complete() {
@@ -76,10 +80,11 @@ impl Receiver {
         Ok(Received { bytes, sha256 })
     }
 
-    /// Acknowledges the end, and answers until the sender has closed all legs.
+    /// Acknowledges the stream's end, and continues to answer until the sender has closed all legs or has been silent
+    /// for 30 s.
     ///
     /// # Errors
-    /// If a system call fails.
+    /// If `poll` fails.
     pub(crate) fn linger(&mut self) -> io::Result<()> {
         loop {
             self.service(true, &mut Vec::new());
@@ -89,7 +94,7 @@ impl Receiver {
         }
     }
 
-    /// Waits until a leg comes or has something to read. Returns false if nothing happened for `time`.
+    /// Waits until a new leg connects or a leg has something to read. Returns false if nothing happened for `time`.
     fn wait(&self, time: Timespec) -> io::Result<bool> {
         let mut fds = vec![PollFd::new(&self.listener, PollFlags::IN)];
         for leg in &self.legs {
@@ -102,7 +107,7 @@ impl Receiver {
         }
     }
 
-    /// Reads and answers all legs. If the sender is quiet, single pieces are answered too.
+    /// Accepts a new leg, and reads and answers all legs. If the sender is quiet, single pieces are answered too.
     fn service(&mut self, is_quiet: bool, ready: &mut Vec<u8>) {
         if let Ok((stream, _)) = self.listener.accept() {
             self.legs.extend(Leg::new(stream, self.window).ok());
@@ -123,13 +128,16 @@ impl Leg {
     fn new(stream: TcpStream, window: u64) -> io::Result<Leg> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        // The kernel's acknowledgements wait for those of this program.
+        // The kernel's acknowledgements wait for data to travel with: this program's acknowledgements.
         sockopt::set_tcp_quickack(&stream, false)?;
         let out = Acknowledgement { place: 0, window }.bytes().to_vec();
         Ok(Leg { stream, input: Vec::new(), unanswered: 0, out })
     }
 
-    /// Reads and acknowledges. Appends the bytes that are in order now to `ready`.
+    /// Reads and acknowledges. Appends the bytes that have become in order to `ready`.
+    ///
+    /// # Errors
+    /// If the sender has closed the leg, the leg fails, or a piece is too long or not inside the window.
     fn service(
         &mut self,
         reassembly: &mut Reassembly,
@@ -152,7 +160,8 @@ impl Leg {
         }
         let taken = self.input.len() - rest.len();
         self.input.drain(..taken);
-        // The last acknowledgement ends the sender. So it waits until the stream was handed on.
+        // The sender ends when the stream's end is acknowledged. So that acknowledgement waits until the whole stream was
+        // written.
         let is_held = reassembly.is_complete() && !is_quiet;
         if !is_held && (self.unanswered >= TOGETHER || (self.unanswered > 0 && is_quiet)) {
             self.unanswered = 0;
@@ -166,7 +175,7 @@ impl Leg {
     }
 }
 
-/// The number of bytes; 0 if the socket would block.
+/// The number of bytes that were read or written; 0 if the socket would block.
 fn unless_blocked(result: io::Result<usize>) -> Result<usize, String> {
     match result {
         Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),

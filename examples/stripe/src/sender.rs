@@ -1,4 +1,4 @@
-//! The sender: reads the input, asks the scheduler, and gives the legs what it decides.
+//! The sender: reads the input, asks the scheduler, and gives the legs the data that the scheduler decides on.
 
 use crate::connection::News;
 use crate::leg::Leg;
@@ -10,17 +10,17 @@ use sha2::{Digest, Sha256};
 use std::io;
 use std::os::fd::AsFd;
 
-/// The kernel does not say when an acknowledgement comes, so the legs are looked at this often while data is out.
-/// Acknowledgements of the receiver wake the sender earlier.
+/// Longest pause between two looks at the legs while data is in flight: the kernel does not say when TCP's
+/// acknowledgement comes. Acknowledgements of the receiver wake the sender earlier.
 const LOOK: Duration = Duration::from_millis(1);
-/// The pause if there is nothing to wait for but a leg that comes back.
+/// Longest pause while no data is in flight: a leg may be due to connect.
 const REST: Duration = Duration::from_millis(50);
-/// The time without any leg after which the receiver is thought to be gone.
+/// Time without any leg after which the sender gives up.
 const GIVE_UP: Duration = Duration::from_secs(60);
 /// Bytes read from the input at once.
 const READ: usize = 1 << 16;
 
-/// A program's clock.
+/// The program's clock, from zero at its start.
 pub(crate) struct Clock(std::time::Instant);
 
 impl Clock {
@@ -40,7 +40,7 @@ impl Clock {
 pub(crate) struct Sender {
     pub(crate) legs: Vec<Leg>,
     pub(crate) scheduler: Box<dyn Scheduler>,
-    /// Whether the scheduler is asked even if all data is assigned.
+    /// Whether the scheduler sends bytes twice by design, so that it is asked even if all data is assigned.
     pub(crate) duplicates: bool,
     pub(crate) stream: Stream,
     /// The time at which a wait of the scheduler ends.
@@ -57,16 +57,19 @@ pub(crate) struct Sent {
 }
 
 impl Sender {
-    /// A sender that keeps at most `buffer` bytes.
+    /// A sender that keeps at most `buffer` unacknowledged bytes.
+    ///
+    /// # Errors
+    /// If the scheduler rejects its parameters.
     pub(crate) fn new(legs: Vec<Leg>, chosen: &ChosenScheduler, buffer: u64) -> Result<Self, String> {
         let scheduler = chosen.build().map_err(|e| e.to_string())?;
         Ok(Sender { legs, scheduler, duplicates: chosen.duplicates(), stream: Stream::new(buffer), until: None })
     }
 
-    /// Sends `input` to its end, or what of it can be read within `time`. Returns when all has arrived.
+    /// Sends `input` up to its end, or the part that can be read within `time`. Returns when all of that has arrived.
     ///
     /// # Errors
-    /// If the input or a system call fails, or no leg comes up for a minute. A leg that fails is tried again.
+    /// If the input or a system call fails, or no leg is up for a minute. A leg that fails connects again.
     pub(crate) fn send(&mut self, input: impl AsFd, time: Option<Duration>) -> io::Result<Sent> {
         let (clock, mut hash, mut buffer, mut measured) = (Clock::start(), Sha256::new(), vec![0; READ], None);
         let mut was_up = clock.now();
@@ -104,7 +107,8 @@ impl Sender {
         }
     }
 
-    /// Waits until there is something to do. Returns whether the input can be read and there is room for it.
+    /// Waits until a leg or the input is ready, or a time has come. Returns whether the input can be read and the
+    /// buffer has room.
     fn wait(&self, clock: &Clock, input: impl AsFd) -> io::Result<bool> {
         let mut fds: Vec<_> = self.legs.iter().filter_map(Leg::waits_for).map(|(s, f)| PollFd::new(s, f)).collect();
         let wants_input = !self.stream.has_end && self.stream.free() > 0;
@@ -121,7 +125,7 @@ impl Sender {
         Ok(wants_input && fds.last().is_some_and(|input| !input.revents().is_empty()))
     }
 
-    /// Looks at all legs, and tells the scheduler what has happened.
+    /// Takes the news of all legs, and tells the scheduler what has happened.
     fn service(&mut self, now: Instant) {
         let mut acked = Vec::new();
         for i in 0..self.legs.len() {
@@ -177,8 +181,8 @@ impl Sender {
         self.stream.legs.extend(self.legs.iter().filter_map(|leg| Some(leg.connection()?.view(leg.id, is_limited))));
     }
 
-    /// Lets other legs send what legs carry that show no sign of life. Without this, a rule that never repeats data
-    /// would wait until such a leg dies.
+    /// Takes back the data of legs that show no sign of life, so that others send it. Without this, a rule that never
+    /// repeats data would wait until such a leg dies.
     fn pass_stale_legs_by(&mut self) {
         if self.stream.legs.iter().all(|leg| leg.stale) {
             return;

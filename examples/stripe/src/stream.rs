@@ -10,17 +10,18 @@ pub(crate) struct Stream {
     pub(crate) map: SendMap,
     /// The bytes from the first unacknowledged one on.
     bytes: VecDeque<u8>,
-    /// Most bytes that it holds.
+    /// Most bytes that `bytes` holds.
     room: u64,
-    /// Whether all bytes were read, and whether the receiver has acknowledged even the end.
+    /// Whether all of the input was read.
     pub(crate) has_end: bool,
+    /// Whether the receiver has acknowledged all bytes and the stream's end.
     pub(crate) is_complete: bool,
     /// The end of the receiver's window, and its size.
     window_end: DataSeq,
     window: u64,
     /// The legs that are up, as the scheduler sees them, in the order of their names.
     pub(crate) legs: Vec<SubflowView>,
-    /// The state that the last [`Event::WindowBlocked`] told.
+    /// The first unacknowledged byte and its legs at the last [`Event::WindowBlocked`]; `None` if nothing blocks now.
     blocked: Option<(DataSeq, SubflowSet)>,
 }
 
@@ -40,7 +41,7 @@ impl Stream {
         }
     }
 
-    /// Whether there is nothing more to send: rates that are measured now say only "at least".
+    /// Whether there is nothing more to send, so that rates that are measured now are lower bounds.
     pub(crate) fn is_used_up(&self) -> bool {
         self.map.unassigned_bytes() == 0
     }
@@ -64,7 +65,8 @@ impl Stream {
         self.bytes.range(at(range.start)..at(range.end)).copied()
     }
 
-    /// Notes an acknowledgement. One that was overtaken on another leg says nothing new.
+    /// Notes an acknowledgement. If a later one has overtaken it on another leg, it changes nothing but the window's
+    /// size.
     pub(crate) fn acknowledge(&mut self, news: Acknowledgement) {
         let (place, end) = (DataSeq(news.place), self.map.written_end());
         self.is_complete |= self.has_end && place > end;
@@ -80,7 +82,7 @@ impl Stream {
     }
 
     /// Takes all data back that `leg` was given and the receiver has not acknowledged. TCP's acknowledgement is not
-    /// enough: it may be that of a proxy, and data that waits in the receiver's socket may be lost with the connection.
+    /// enough: it may be a proxy's, and data that waits in the receiver's socket may be lost with the connection.
     pub(crate) fn take_all_back(&mut self, leg: SubflowId) {
         self.map.withdraw(self.map.first_unacked()..self.map.assigned_end(), leg);
     }
@@ -106,8 +108,8 @@ impl Stream {
         }
     }
 
-    /// The event that the receiver's window or the buffer is full although a leg has room, or that there is room again,
-    /// if that has changed.
+    /// The event to tell the scheduler, if one is due: [`Event::WindowBlocked`] if the receiver's window or the buffer
+    /// is full although a leg has room, [`Event::WindowUnblocked`] if that is over.
     pub(crate) fn blocked(&mut self, now: Instant) -> Option<Event<'static>> {
         let view = self.view(now);
         let by = match (self.map.unassigned_bytes() > 0, self.has_end) {

@@ -1,13 +1,13 @@
-//! `TCP_INFO`: what Linux knows about a TCP connection. A scheduler's view of a leg is made from it.
+//! `TCP_INFO`: the state of a TCP connection in Linux, from which a scheduler's view of a leg is made.
 
 use nix::sys::socket::getsockopt;
 use nix::{getsockopt_impl, sockopt_impl};
 use std::net::TcpStream;
 
-/// The first fields of `struct tcp_info` (`linux/tcp.h`), which are all that a view needs. The kernel fills as much as a
-/// program asks for. Linux 4.9 and later have all of them.
+/// The first fields of `struct tcp_info` (`linux/tcp.h`), up to the last one that a view needs. The kernel fills as
+/// many as a program asks for. Linux 4.9 and later have all of these.
 #[repr(C)]
-#[expect(unreachable_pub, reason = "nix's macro makes a public type of it")]
+#[expect(unreachable_pub, reason = "nix's macro needs a public type")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpInfo {
     /// 1: established.
@@ -26,7 +26,7 @@ pub struct TcpInfo {
     /// Data bytes of a full segment.
     pub(crate) snd_mss: u32,
     rcv_mss: u32,
-    /// Segments sent and not cumulatively acknowledged; those of them that are SACKed, lost, and sent again.
+    /// Segments sent and not cumulatively acknowledged; and how many of these are SACKed, lost, and retransmitted.
     pub(crate) unacked: u32,
     pub(crate) sacked: u32,
     pub(crate) lost: u32,
@@ -48,7 +48,7 @@ pub struct TcpInfo {
     reordering: u32,
     rcv_rtt: u32,
     rcv_space: u32,
-    /// Segments sent again since the connection began.
+    /// Segments retransmitted since the connection began.
     pub(crate) total_retrans: u32,
     /// The rate at which the kernel sends, bytes/s.
     pub(crate) pacing_rate: u64,
@@ -68,12 +68,15 @@ pub struct TcpInfo {
 }
 
 sockopt_impl!(
-    /// The socket option.
+    /// The socket option `TCP_INFO`.
     Info, GetOnly, libc::IPPROTO_TCP, libc::TCP_INFO, TcpInfo
 );
 
 impl TcpInfo {
-    /// Asks the kernel.
+    /// Asks the kernel for the state of a connection.
+    ///
+    /// # Errors
+    /// If the system call fails.
     pub(crate) fn of(stream: &TcpStream) -> std::io::Result<TcpInfo> {
         Ok(getsockopt(stream, Info)?)
     }

@@ -13,11 +13,12 @@ use std::time::Duration;
 const BYTES: usize = 12_000_000;
 /// Seconds after which a program that hangs is ended.
 const LONGEST: &str = "60";
-/// The bytes after which a proxy ends its first connection.
+/// Bytes after which a proxy that `dies` ends its first connection.
 const FATAL: usize = 300_000;
 
-/// Forwards connections to `to`, about 10 MB/s each. If `dies`, the first one ends in the middle of a piece. Returns
-/// the proxy's address and the number of connections so far.
+/// Starts a proxy that forwards connections to `to`, at about 10 MB/s each. If `dies` is true, the first connection
+/// ends in the middle of a piece. Returns the proxy's address and a counter of its connections, which counts only if
+/// `dies` is true.
 fn proxy(to: SocketAddr, dies: bool) -> std::io::Result<(SocketAddr, Arc<AtomicU32>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let (address, count) = (listener.local_addr()?, Arc::new(AtomicU32::new(0)));

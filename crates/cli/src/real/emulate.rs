@@ -2,7 +2,7 @@
 
 use super::args::EmulateOptions;
 use crate::output;
-use crate::terminal::{INTERRUPTED, is_interrupted, listen_and_answer};
+use crate::terminal::{self, INTERRUPTED, is_interrupted, listen_and_answer};
 use pathweave_algorithms::Registry;
 use pathweave_lab::scenario::{self, Scenario, SchedulerSpec, Variant};
 use pathweave_lab::sim::network;
@@ -180,7 +180,7 @@ fn print(scenario: &Scenario, report: &Report) {
         let rate = rate(*bytes, report.elapsed) / 1e6;
         eprintln!("{name:<14}{packets:>9}{bytes:>13}{rate:>11.3}{dropped_by_queue:>17}{lost:>7}");
     }
-    unlimited_data(scenario, report).iter().for_each(|warning| eprintln!("Warning: {warning}"));
+    unlimited_data(scenario, report).iter().for_each(|warning| eprintln!("{}: {warning}", terminal::warning()));
     eprintln!("{}", accuracy(report));
     if !report.has_priority {
         eprintln!("{NO_PRIORITY}");

@@ -4,7 +4,7 @@ use super::args::PerfOptions;
 use super::perf_json;
 use super::settings::{Settings, settings};
 use crate::output;
-use crate::terminal::{INTERRUPTED, is_interrupted, listen_and_answer};
+use crate::terminal::{INTERRUPTED, is_interrupted, listen_and_answer, warning};
 use pathweave_algorithms::Registry;
 use pathweave_runner::Failure;
 use pathweave_tun::perf::{Amount, Interval, Measurement, Request, Served, Totals, engine, kernel, rate};
@@ -183,7 +183,7 @@ fn client(
     }
     match (error, outcome.trouble) {
         (Some(error), _) => return Err(Failure::Output(error)),
-        (None, Some(trouble)) => eprintln!("warning: {trouble}"),
+        (None, Some(trouble)) => eprintln!("{}: {trouble}", warning()),
         (None, None) => {}
     }
     Ok(0)

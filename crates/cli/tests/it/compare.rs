@@ -130,7 +130,7 @@ fn wrong_arguments_end_with_2_before_any_run() {
         (&["compare", "--set", "connection.receive_buffer=much"], "much"),
         (&["compare", "--set", "receive_buffer"], "KEY=VALUE"),
         (&["compare", "--seeds", "0"], "for '--seeds <N>': write a whole number from 1"),
-        (&["compare", "--why", "nobody"], "error: --why: scheduler = nobody: allowed: minrtt"),
+        (&["compare", "--why", "nobody"], "error: --why: unknown scheduler `nobody`; allowed: minrtt"),
         (
             &["compare", "--against", "tcp-path2"],
             "error: --against = tcp-path2: wifi-lte has no such path; the last is tcp-path1",

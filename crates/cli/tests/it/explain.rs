@@ -95,7 +95,7 @@ fn one_of_many_equal_connections_is_shown_and_each_can_be_chosen() {
         (
             false,
             "error: --connection: unknown connection `flow-77`; did you mean `flow-7`? \
-        The measured connections of many are 20 alike: flow-1 to flow-20, large"
+        The measured connections of many are 20 alike: flow-1 to flow-20; large"
         )
     );
     let (done, _, error) = explain(&["--connection", "flow-7", "--to", "1ms"]);
@@ -127,6 +127,10 @@ fn what_is_wrong_is_told() {
             "error: blest on wlan-3g, seed 1: there is no decision between 0 s and 0.001 s; the first one is at ",
         ),
         ("--scheduler blest --set duration=5parsecs", "error: --set: duration = 5parsecs"),
+        (
+            "--scheduler blest --connection bulkk",
+            "error: --connection: unknown connection `bulkk`; did you mean `bulk`? The measured connection of wlan-3g is bulk\n",
+        ),
     ] {
         let words: Vec<&str> = arguments.split(' ').collect();
         let output = pathweave(&folder, &[&["explain", "wlan-3g"], &words[..]].concat());

@@ -121,14 +121,14 @@ fn what_has_no_effect_is_warned_of_once() {
     let folder = prepared("warnings");
     let output = pathweave(&folder, &["compare", "base", "--schedulers", "minrtt,blest", "--seeds", "2"]);
     let warning =
-        "Warning: base: wifi changes at 2s, but the run ends at 1s: what changes from then on has no effect\n";
+        "warning: base: wifi changes at 2s, but the run ends at 1s: what changes from then on has no effect\n";
     assert_eq!(stderr(&output).matches(warning).count(), 1, "{}", stderr(&output));
     let text = SCENARIO.replace("rate = \"8Mbps\"", "rate = \"unlimited\"");
     fs::write(folder.join("base"), format!("{text}[[connection]]\ndirection = \"download\"\n"))
         .expect("it can be written");
     for command in [&SMALL[..], &["explain", "base", "--scheduler", "minrtt"]] {
         let output = pathweave(&folder, command);
-        let warning = "Warning: base: the data goes to the client, and no rate limits wifi that way";
+        let warning = "warning: base: the data goes to the client, and no rate limits wifi that way";
         assert_eq!(stderr(&output).matches(warning).count(), 1, "{}", stderr(&output));
     }
 }

@@ -86,3 +86,13 @@ fn pictures_and_other_schedulers() {
         }
     }
 }
+
+#[test]
+fn an_unknown_scheduler_is_told_before_the_runs() {
+    let folder = folder("validate-unknown");
+    fs::write(folder.join("ref.jsonl"), LINES).expect("the file can be written");
+    let output = pathweave(&folder, &["validate", "ref.jsonl", "--jsonl", "out.jsonl", "--schedulers", "minrt"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("error: --schedulers: unknown scheduler `minrt`; did you mean `minrtt`?"));
+    assert!(!folder.join("out.jsonl").exists(), "nothing was run");
+}

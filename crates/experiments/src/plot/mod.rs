@@ -5,6 +5,7 @@
 
 mod axis;
 pub mod forms;
+mod map;
 
 use crate::plan::{Figure, Form, Sample};
 use crate::results::Results;

@@ -1,6 +1,6 @@
 //! A scenario file as a tree of keys and values with their positions in the text. Values can be overridden.
 
-use super::error::{Problem, SET, ScenarioError};
+use super::error::{AFTER, Problem, SET, ScenarioError};
 use super::keys::known_keys;
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
@@ -209,7 +209,7 @@ impl Document {
             let mut allowed: Vec<String> = (0..elements.len()).map(|i| i.to_string()).collect();
             allowed.extend(names.into_iter().flatten());
             allowed.extend(known.into_iter().map(str::to_owned));
-            return Err(format!("after {list}: {}", allowed.join(", ")));
+            return Err(format!("{AFTER}{list}: {}", allowed.join(", ")));
         }
         let Some((last, inner)) = rest.split_last() else { return Ok(()) };
         elements.iter_mut().try_for_each(|element| setter.put(element, inner, last))

@@ -9,6 +9,8 @@ use std::sync::Arc;
 pub const SET: &str = "--set";
 /// Name in place of a file's in errors of scheduler entries on the command line.
 pub const SCHEDULERS: &str = "--schedulers";
+/// How a list of allowed keys begins if it is of one section: `after path: 0, wlan, rate`.
+pub(super) const AFTER: &str = "after ";
 /// The key for a scheduler's name.
 const SCHEDULER: &str = "scheduler";
 /// Keys whose values are names, and the kind of thing that they name.
@@ -90,6 +92,17 @@ impl ScenarioError {
         }
     }
 
+    /// The key as after `--set`, with the section: `path.wlan.loss`, where the scenario has `loss`. For other mistakes, the
+    /// key.
+    fn whole_key(&self) -> String {
+        let (first, part) = self.key.split_at(self.key.find('.').unwrap_or(self.key.len()));
+        let written = self.source.split_once('=').filter(|_| *self.file == *SET).map_or("", |(key, _)| key);
+        match written.rsplit('.').next() == Some(first) {
+            true => format!("{written}{part}"),
+            false => self.key.to_string(),
+        }
+    }
+
     /// Whether the mistake is in an option's value, which has no lines.
     fn is_on_command_line(&self) -> bool {
         self.file.starts_with("--")
@@ -132,21 +145,31 @@ impl fmt::Display for ScenarioError {
             write!(f, ":{}", self.line())?;
         }
         let ScenarioError { key, value, allowed, .. } = self;
+        let there_are = || match allowed.strip_prefix(AFTER).and_then(|rest| rest.split_once(": ")) {
+            Some((section, list)) => format!("{AFTER}{section} there are: {list}"),
+            None => format!("there are: {allowed}"),
+        };
         match (self.problem, self.suggestion()) {
             (Problem::Syntax, _) => write!(f, ": {allowed}"),
             (Problem::Missing, _) => write!(f, ": {key} is missing: it takes {allowed}"),
             (_, Some(Suggestion::Setting(name))) => {
-                write!(f, ": unknown setting `{key}` (did you mean `{name}`?); there are: {allowed}")
+                write!(f, ": unknown setting `{key}` (did you mean `{name}`?); {}", there_are())
             }
-            (_, Some(Suggestion::Value(name))) => {
-                match NAMED.iter().find(|(named, _)| *named == &**key) {
-                    Some((_, what)) => write!(f, ": unknown {what} `{value}`")?,
-                    None => write!(f, ": {key} = {value}")?,
+            (Problem::UnknownKey, None) => write!(f, ": unknown setting `{key}`; {}", there_are()),
+            (Problem::UnknownKey | Problem::Value, suggestion) => {
+                let named = NAMED.iter().find(|(named, _)| *named == &**key);
+                // A description such as "a table" has at most one word that looks like a name.
+                let named = named.filter(|_| names_in(allowed).nth(1).is_some());
+                match (named, &suggestion) {
+                    (Some((_, what)), _) => write!(f, ": unknown {what} `{value}`; ")?,
+                    (None, Some(_)) => write!(f, ": {} = {value}; ", self.whole_key())?,
+                    (None, None) => write!(f, ": {} = {value}: ", self.whole_key())?,
                 }
-                write!(f, "; did you mean `{name}`? Allowed: {allowed}")
+                match suggestion {
+                    Some(Suggestion::Value(name)) => write!(f, "did you mean `{name}`? Allowed: {allowed}"),
+                    _ => write!(f, "allowed: {allowed}"),
+                }
             }
-            (Problem::UnknownKey, None) => write!(f, ": unknown setting `{key}`; there are: {allowed}"),
-            (Problem::Value, None) => write!(f, ": {key} = {value}: allowed: {allowed}"),
         }
     }
 }

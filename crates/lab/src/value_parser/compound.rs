@@ -5,6 +5,9 @@ use super::{ValueParser, Wrong};
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
 
+/// The value of a part without one, in errors.
+const NOTHING: &str = "nothing";
+
 /// A value with parts that is being read.
 #[derive(Clone, Debug)]
 pub(crate) struct Compound {
@@ -23,7 +26,7 @@ impl Compound {
         for word in words {
             let Some((key, value)) = word.split_once('=') else {
                 return Err(Wrong {
-                    part: Some((word.trim().to_owned(), String::new())),
+                    part: Some((word.trim().to_owned(), NOTHING.into())),
                     allowed: "key=value between colons".into(),
                 });
             };
@@ -46,7 +49,7 @@ impl Compound {
 
     /// The part called `key`.
     pub(crate) fn required<F: ValueParser>(&mut self, key: &'static str) -> Result<F::Value, Wrong> {
-        let missing = || Wrong { part: Some((key.to_owned(), "nothing".into())), allowed: F::allowed() };
+        let missing = || Wrong { part: Some((key.to_owned(), NOTHING.into())), allowed: F::allowed() };
         self.optional::<F>(key)?.ok_or_else(missing)
     }
 
@@ -80,8 +83,13 @@ macro_rules! compound {
             }
             fn read(text: &str) -> Result<$type, $crate::value_parser::Wrong> {
                 let read: fn(&mut $crate::value_parser::compound::Compound) -> Result<Option<$type>, $crate::value_parser::Wrong> = $read;
-                let mut compound = $crate::value_parser::compound::Compound::parse(text)?;
-                let Some(value) = read(&mut compound)? else { return Err($crate::value_parser::Wrong::new(Self::allowed())) };
+                let wrong = || $crate::value_parser::Wrong::new(Self::allowed());
+                let mut compound = $crate::value_parser::compound::Compound::parse(text).map_err(|of_part| {
+                    let name = text.split(':').next().unwrap_or_default().trim();
+                    // Parts of a kind that does not exist mean nothing.
+                    if Self::kinds().iter().any(|kind| kind.name == name) { of_part } else { wrong() }
+                })?;
+                let Some(value) = read(&mut compound)? else { return Err(wrong()) };
                 compound.finish()?;
                 Ok(value)
             }

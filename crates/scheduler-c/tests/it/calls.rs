@@ -74,7 +74,7 @@ fn a_size_that_is_too_small_is_an_error() {
     let mut decision = program::decision();
     decision.size -= 8;
     assert_eq!(program.ask(&mut decision), Status::Size);
-    assert_eq!(program.error(), "the size of struct pathweave_decision is 40; allowed: 48 or more");
+    assert_eq!(program.error(), "the size of struct pathweave_decision is 40; allowed: 48 to 4096");
     let view = View { size: 0, ..program.view() };
     assert_eq!(program.written(&view, 1), Status::Size);
     program.paths[1].size -= 8;
@@ -239,6 +239,23 @@ fn a_decision_has_a_path_a_range_and_a_reason() {
     assert!(program.reason().contains("ms"), "{}", program.reason());
     // The window of ten segments has no room for more than that.
     assert!((1..=10 * MSS).contains(&decision.range.end));
+}
+
+#[test]
+fn the_largest_queue_limit_is_no_limit() {
+    // `linux` fills paths beyond their windows, `minrtt` does not.
+    for scheduler in ["minrtt", "linux"] {
+        let decided = |queue_limit_bytes| {
+            let mut program = Program::new(scheduler, 1);
+            program.write(100 * MSS);
+            program.paths[0].queue_limit_bytes = queue_limit_bytes;
+            let mut decision = program::decision();
+            assert_eq!(program.ask(&mut decision), Status::Ok, "{}", program.error());
+            (decision.action, decision.path, decision.range)
+        };
+        assert_eq!(decided(u64::MAX), decided(0), "{scheduler}");
+        assert_eq!(decided(u64::MAX).0, Action::Send, "{scheduler}");
+    }
 }
 
 /// Bytes that only a dead path carried, or that a path has lost for good, are offered again.

@@ -1,13 +1,13 @@
-//! `weave`: uses only paths whose bytes earn their place in the receive window, and sends each byte where it arrives in
-//! time.
+//! `weave`: uses a path only if the receive window delivers more with it, and sends each byte on the path where it
+//! arrives in time.
 //!
 //! # What it does
 //!
 //! A byte takes up room in the receive window until it and all bytes before it have arrived. So `weave` limits the
-//! delay: it chooses the horizon D with which the paths inside it deliver most, and bounds the data in flight on each
-//! path by D. A byte goes to the path where it arrives first; a slower path takes data as far ahead as the faster ones
-//! deliver meanwhile. Late data that holds the stream up is repeated where it arrives sooner. Copies keep the estimates
-//! of unused paths fresh.
+//! delay to a horizon D. It chooses the D at which the paths with smaller delays deliver most, and bounds the data in
+//! flight on each path by D. A byte goes to the path where it arrives first; a slower path takes data as far ahead as
+//! the faster ones deliver meanwhile. Late data that holds the stream up is repeated on a path where it arrives sooner.
+//! Copies keep the estimates of unused paths fresh.
 //!
 //! # Formula
 //!
@@ -24,24 +24,24 @@
 //!
 //! * RTT_i: smallest round trip of a full segment; o_i, b_i: one-way delay there and back, s; L: bytes of a full
 //!   segment; W: receive window, bytes.
-//! * c_i: the link's rate, which is the largest that a train of acknowledgements has shown; r_i: the rate at which i
-//!   delivers if it is kept busy; both in bytes/s. If a queue shows that i was busy, r_i is the delivery rate.
-//!   Otherwise it is c_i, after slow start at most a congestion window each RTT_i. A rate that was measured within two
-//!   round trips after the stream had nothing more to send says only "at least": it never lowers r_i.
-//! * a_i: time until a byte given to i now arrives, s. If i has been silent for longer than RTT_i although an
-//!   acknowledgement is due, the excess is added. m: the number of paths in use.
+//! * c_i: the link's rate, which is the largest rate of a train of acknowledgements or of delivery; r_i: the rate at
+//!   which i delivers if it is kept busy; both in bytes/s. If a queue shows that i was busy, r_i is the delivery rate.
+//!   Otherwise r_i is c_i, after slow start at most a congestion window each RTT_i. A delivery rate that was measured
+//!   within two round trips after the stream had nothing more to send is a lower bound: it never lowers r_i.
+//! * a_i: time until a byte given to i now arrives, s. If data on i is overdue by more than RTT_i, the excess is added,
+//!   but at most the time since i's last acknowledgement. m: the number of paths in use.
 //!
 //! Further rules:
 //!
-//! * At most 10·L wait at a bottleneck, unless it has a longer queue already.
-//! * If a path has room and no new data can be sent, data of i that holds the stream up goes again, once, on another
-//!   path j if it arrives sooner there. If it is
-//!   overdue by RTT_i, it counts as lost, and this is compared with sending it again on i.
+//! * At most 10·L wait at a bottleneck, unless its queue is longer already.
+//! * If a path has room and no new data can be sent, data of i that holds the stream up is repeated, once, on another
+//!   path j if it arrives sooner there. Data that is overdue by RTT_i counts as lost: then the repeat on j must arrive
+//!   sooner than a repeat on i would.
 //! * A path that was unused for the patience carries a copy of two segments; these copies are at most 3 % of the
 //!   written data.
-//! * With `objective=latency`, data of i is also copied to any j with room if the copy arrives before the original. If
-//!   nothing more is to be sent and neither path has a price or a quota, the copy need only arrive before a repeat
-//!   would: a_j < (time until i's data is due) + RTT_i + o_j.
+//! * With `objective=latency`, data in flight on i is also copied to any j with room if the copy arrives before the
+//!   original. If nothing more is to be sent and neither path has a price or a quota, the copy need only arrive before
+//!   a repeat would: a_j < (time until i's data is due) + RTT_i + o_j.
 //!
 //! # Source
 //!
@@ -52,9 +52,10 @@
 //!
 //! None, because there is no other source. Two choices beyond the formula:
 //!
-//! * A path that has not been measured yet counts with its initial window each round trip, so that it is tried. A path
-//!   is measured once a burst has shown its link's rate, or while a queue shows that it delivers as much as it can.
-//! * If an acknowledgement covers one segment only, its round trip may include the receiver's timer. Such a round trip
+//! * A path that has not been measured yet counts with an initial window each round trip, so that it is tried. A path
+//!   counts as measured once a burst has shown its link's rate, and while a queue shows that it delivers as much as it
+//!   can.
+//! * If an acknowledgement covers only one segment, its round trip may include the receiver's timer. Such a round trip
 //!   is not taken as a sign of a queue.
 
 mod copies;
@@ -76,14 +77,14 @@ use pathweave_units::Duration;
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "weave",
     source: "ours",
-    summary: "uses only paths whose bytes earn their place in the receive window",
+    summary: "uses a path only if the receive window delivers more with it",
     parameters: &[
         Parameter {
             name: "objective",
             kind: Kind::Choice("throughput latency cost"),
             unit: "",
             default: "throughput",
-            description: "latency: also sends copies on idle paths if they pay off or cost nothing; cost: uses dearer paths only if needed",
+            description: "latency: also copies data in flight to paths with room; cost: uses dearer paths only if the cheaper ones need longer than the patience",
             source: "ours",
         },
         Parameter {
@@ -91,7 +92,7 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
             kind: Kind::Time,
             unit: "time",
             default: "1s",
-            description: "time for which a path is unused before a copy refreshes its estimates; with objective=cost, also the time for which data may wait for cheaper paths",
+            description: "time for which a path is unused before a copy refreshes its estimates; with objective=cost, also the longest time for which data waits for cheaper paths",
             source: "ours",
         },
     ],
@@ -112,9 +113,10 @@ pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
 pub enum Objective {
     /// High goodput.
     Throughput,
-    /// A short time until data arrives: idle paths may carry copies.
+    /// A short time until data arrives: paths with room carry copies of data in flight.
     Latency,
-    /// Low cost: dearer paths are used only if the cheaper ones would take longer than the patience.
+    /// Low cost: dearer paths are used only if the cheaper ones would take longer than the patience for the written
+    /// data.
     Cost,
 }
 
@@ -127,13 +129,13 @@ pub struct Weave {
     paths: Vec<Path>,
     /// The largest recent receive window, bytes.
     window: f64,
-    /// The lanes of the last decision, kept so that their memory is used again.
+    /// The lanes of the last decision, kept to reuse their memory.
     lanes: Vec<Lane>,
     /// The end of the data that has been repeated because it held the stream up.
     repeated: DataSeq,
-    /// Bytes of all copies that refreshed estimates.
+    /// Bytes of all copies that were sent to refresh estimates.
     refreshed: u64,
-    /// The time that the data of the last decision should take to arrive, s.
+    /// The time in which the data of the last decision should arrive, s.
     takes: f64,
 }
 
@@ -174,7 +176,7 @@ impl Weave {
         let mss = lane.segment();
         // Whole segments, so that no pieces of a few bytes are left for the other lanes.
         let ahead = lanes.ahead(lane) as u64 / mss * mss;
-        // Lanes with later arrivals would start even further ahead, so if this place is beyond the window, theirs are
+        // Lanes with later arrivals would start even further ahead. So if this place is beyond the window, theirs are
         // too.
         let range = place(view, ahead)?;
         let whole = view.inside_window(view.subflow(lane.id)?, range.clone())?;
@@ -183,7 +185,7 @@ impl Weave {
         let mut end = whole.end.min(whole.start + most);
         let last = range.end.min(view.send_window_end);
         if last > end && last.since(end) < mss && last.since(whole.start) <= mss * u64::from(lane.room) {
-            // The last bytes of the window are less than a segment, and go together with the segment before them.
+            // Less than a segment is left before the window's or the stream's end. It goes with the segment before it.
             end = last;
         }
         let rule = if ahead == 0 {
@@ -199,8 +201,7 @@ impl Weave {
         Some(self.assign(lane, whole.start..end, reason))
     }
 
-    /// Assigns data to the best lane with space if nothing is in flight: without data in flight no event would end a
-    /// wait.
+    /// If nothing is in flight, assigns a segment to the nearest lane that has room, because no event would end a wait.
     fn go_on(&mut self, view: &View<'_>, lanes: &Lanes) -> Option<Decision> {
         if view.subflows.iter().any(|s| s.window.unacked + s.queue.unsent > 0) {
             return None;
@@ -265,8 +266,8 @@ impl Scheduler for Weave {
     }
 }
 
-/// The first unassigned data after `ahead` unassigned bytes. Usually it is behind all assigned data, and no search is
-/// needed.
+/// The first unassigned data after `ahead` unassigned bytes, if the send window has room for it. Usually that is behind
+/// all assigned data, and no search is needed.
 fn place(view: &View<'_>, ahead: u64) -> Option<Range<DataSeq>> {
     let (map, end) = (view.queue, view.queue.assigned_end());
     let gaps = end.since(map.first_unacked()) - map.assigned_bytes();
@@ -277,9 +278,10 @@ fn place(view: &View<'_>, ahead: u64) -> Option<Range<DataSeq>> {
     (start < map.written_end().min(view.send_window_end)).then_some(start..map.written_end())
 }
 
-/// Segments of an initial window, which a path may send before it is measured, and which may wait at a bottleneck.
+/// Segments of an initial window: what a path that is not measured yet counts with in each round trip, and the most that
+/// may wait at a bottleneck.
 const INITIAL_WINDOW: u32 = 10;
-/// Factor by which a larger window of the past shrinks at each decision: to half in about 700 decisions.
+/// Factor by which the largest recent window shrinks at each decision: to half in about 700 decisions.
 const WINDOW_DECAY: f64 = 0.999;
 
 /// The smallest round trip, s; one second if none was measured yet.

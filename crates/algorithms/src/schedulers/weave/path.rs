@@ -6,16 +6,17 @@ use pathweave_scheduler::{DataSeq, SubflowView};
 use pathweave_units::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// The least and the most segments of a train of acknowledgements that measures a link's rate. Within these limits it
-/// is a quarter of the congestion window, because jitter disturbs long trains less.
+/// The least and the most segments that a train of acknowledgements covers before it measures a link's rate. Within
+/// these limits it covers a quarter of the congestion window, because jitter disturbs long trains less.
 const TRAIN: (u32, u32) = (4, 32);
-/// A train was sent as a burst if sending it took less than this fraction of the time that its acknowledgements took.
+/// A train's data was a burst if it was given to the path in less than this fraction of the time that its
+/// acknowledgements took.
 const BURST: f64 = 0.75;
-/// Round trips for which a queue shows that the path was busy.
+/// Round trips for which a path counts as busy after a queue was seen.
 const BUSY_ROUNDS: f64 = 8.0;
-/// Jitter: a round trip counts as longer than the smallest one if it is longer by more than this fraction.
+/// Jitter: round trips that are longer than the smallest one by at most this fraction show no queue.
 const JITTER: f64 = 0.125;
-/// The most pieces that are remembered: more than windows hold.
+/// Most pieces that are remembered for one path. Older ones are forgotten.
 const MOST_SENT: usize = 4096;
 
 /// A piece of data that was given to a path: its range, when it was given, and when it should arrive.
@@ -26,7 +27,7 @@ struct Sent {
     due: Instant,
 }
 
-/// A train: acknowledgements that came without a pause between them.
+/// A train: acknowledgements between which at most a quarter of a round trip passed.
 #[derive(Clone, Debug)]
 struct Train {
     /// The times of the first and the last acknowledgement.
@@ -41,31 +42,33 @@ struct Train {
 /// Estimates of one path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Path {
-    /// Delivery rate, bytes/s: smoothed while a queue shows that the path is busy, otherwise the largest one.
+    /// Delivery rate, bytes/s: smoothed while a queue shows that the path is busy, otherwise the largest one so far.
     rate: f64,
     /// The largest rate of a train, bytes/s; 0 if there was none.
     link: f64,
     /// The present train of acknowledgements.
     train: Option<Train>,
-    /// The last time at which the path had room and there was nothing more to send.
+    /// The last time at which the path had room and the stream had nothing more to send.
     idle_at: Option<Instant>,
-    /// The last time at which a queue was seen although there was enough to send.
+    /// The last time at which a queue was seen while the stream always had more to send.
     queued_at: Option<Instant>,
     /// Segments that the last acknowledgement covered.
     covered: f64,
-    /// The time that the last of these segments took, and the least such time, s. TCP's round trip counts from the first
-    /// segment, which may have waited at the receiver for the last one.
+    /// The time from giving the last of these segments to its acknowledgement, and the least such time so far, s. TCP's
+    /// round trip counts from the first segment, which may have waited at the receiver for the last one.
     newest: Option<f64>,
     least: Option<f64>,
-    /// The smallest round trips of this round and of the last, s; 0 if there was none.
+    /// The smallest round trips of the present round and of the one before, s; 0 if there was none.
     lows: [f64; 2],
+    /// The end of the present round.
     lows_until: Instant,
     /// Bytes that wait at the bottleneck, estimated from its rate, and the time of that estimate.
     waiting: f64,
     waiting_at: Instant,
     /// The pieces that the path was given, in the order of the stream, without overlaps.
     sent: VecDeque<Sent>,
-    /// The end of the highest data that the path has acknowledged, and the latest time at which such data was given.
+    /// The end of the highest data that the path has acknowledged, and the latest time at which acknowledged data was
+    /// given.
     acknowledged: DataSeq,
     acknowledged_given: Option<Instant>,
     /// The time of the last acknowledgement.
@@ -75,8 +78,9 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// The link's rate, the rate at which the path delivers if it is kept busy, both in bytes/s, and whether they were
-    /// measured. `window` is a congestion window each round trip of `rtt` seconds, and `initial` an initial window, bytes.
+    /// The link's rate and the rate at which the path delivers if it is kept busy, both in bytes/s, and whether they
+    /// were measured. `rtt`: the smallest round trip, s. `window`: a congestion window each round trip, bytes/s.
+    /// `initial`: an initial window, bytes.
     pub(super) fn rates(
         &self,
         now: Instant,
@@ -117,8 +121,8 @@ impl Path {
         if low.is_finite() { low - (1.0 + JITTER) * rtt } else { -rtt }
     }
 
-    /// Records that the path has room, and that there is nothing more to send. What it delivers now says only "at
-    /// least".
+    /// Records that the path has room and the stream has nothing more to send. Delivery rates that are measured now are
+    /// lower bounds of what the path can deliver.
     pub(super) fn idles(&mut self, now: Instant) {
         self.idle_at = Some(now);
     }
@@ -145,8 +149,8 @@ impl Path {
         while self.sent.front().is_some_and(|s| s.range.end <= acked) {
             self.sent.pop_front();
         }
-        // The delivery rate is that of the last round. It is the path's if there was always more to send in that round
-        // and when its data was sent. Otherwise it is at most the application's.
+        // The delivery rate is that of the last round, whose data was sent in the round before. If the stream always
+        // had more to send in both, the rate is the path's. Otherwise the application may have limited it.
         let at_least = self.idle_at.is_some_and(|at| now.since(at) < round.saturating_mul(2));
         let queue = self.delays(rtt) * self.link.max(self.rate);
         if queue > 2.0 * mss && self.covers_several() && !at_least {
@@ -157,8 +161,8 @@ impl Path {
         }
     }
 
-    /// Adds an acknowledgement of `bytes` to the train, and measures the link if the train is long enough. `given`: when
-    /// the last of these bytes were given to the path.
+    /// Adds an acknowledgement of `bytes` to the train, and measures the link if the train is long enough. `round`: the
+    /// smoothed round trip. `given`: the time at which the last of these bytes were given to the path.
     fn measure_link(&mut self, now: Instant, cwnd: u32, mss: f64, bytes: f64, round: Duration, given: Option<Instant>) {
         let begins = Train { first: now, last: now, given, bytes: 0.0 };
         let train = match &mut self.train {
@@ -180,13 +184,13 @@ impl Path {
         }
     }
 
-    /// Whether the last acknowledgement covered more than one segment. One for a single segment may have waited for the
-    /// receiver's timer.
+    /// Whether the last acknowledgement covered more than one segment. The acknowledgement of a single segment may have
+    /// waited for the receiver's timer.
     fn covers_several(&self) -> bool {
         self.covered >= 1.5
     }
 
-    /// Updates the estimates after TCP has measured a round trip of `rtt` seconds; `round` is the smoothed one.
+    /// Updates the smallest round trips after TCP has measured one of `rtt` seconds. `round`: the smoothed round trip.
     pub(super) fn round_trip(&mut self, now: Instant, rtt: f64, round: Duration) {
         let rtt = self.newest.map_or(rtt, |newest| newest.min(rtt));
         if now >= self.lows_until {
@@ -199,7 +203,7 @@ impl Path {
         }
     }
 
-    /// Records that `range` was given to the path, and should arrive at `due`.
+    /// Records that `range` was given to the path and should arrive at `due`.
     pub(super) fn given(&mut self, now: Instant, range: Range<DataSeq>, due: Instant) {
         self.waiting += range.end.since(range.start) as f64;
         self.used_at = Some(now);
@@ -220,8 +224,8 @@ impl Path {
         self.sent(at).map(|sent| sent.due)
     }
 
-    /// The part of `range` that the path has not acknowledged. If the path does not carry the range, that is all of it.
-    /// Acknowledged data has arrived, and only waits at the receiver for the data before it.
+    /// The part of `range` that the path has not acknowledged; all of `range` if the path does not carry it.
+    /// Acknowledged data has arrived, and waits at the receiver for the data before it.
     pub(super) fn outstanding(&self, range: Range<DataSeq>) -> Range<DataSeq> {
         if range.start >= self.acknowledged {
             return range;
@@ -237,15 +241,16 @@ impl Path {
         (sent.range.start <= at).then_some(sent)
     }
 
-    /// The bytes of this connection that wait at the bottleneck now, if the bottleneck sends `rate` bytes/s.
+    /// The bytes of this connection that wait at the bottleneck now if it sends `rate` bytes/s.
     pub(super) fn waiting(&mut self, now: Instant, rate: f64) -> f64 {
         let sent = rate * now.since(self.waiting_at).as_secs_f64();
         (self.waiting, self.waiting_at) = ((self.waiting - sent).max(0.0), now);
         self.waiting
     }
 
-    /// The time for which the path has been silent although an acknowledgement is overdue by a round trip of `rtt`
-    /// seconds, s. One for a single segment may wait for the receiver's timer, so the second piece counts.
+    /// The time by which data on the path is overdue beyond a round trip of `rtt` seconds, but at most the time since
+    /// the last acknowledgement, s. The second unacknowledged piece counts, because the acknowledgement of a single
+    /// segment may wait for the receiver's timer.
     pub(super) fn silent(&self, now: Instant, rtt: f64) -> f64 {
         // Usually a decision follows an acknowledgement at once, and no search is needed.
         let Some(at) = self.acknowledged_at.filter(|at| *at < now) else { return 0.0 };
@@ -255,7 +260,7 @@ impl Path {
         late.min(now.since(at).as_secs_f64()).max(0.0)
     }
 
-    /// Whether the path was given no data for `time`.
+    /// Whether the path was given no data for at least `time`.
     pub(super) fn unused(&self, now: Instant, time: Duration) -> bool {
         self.used_at.is_none_or(|at| now.since(at) >= time)
     }

@@ -7,8 +7,8 @@ fn weave(objective: Objective) -> Weave {
     Weave::new(objective, Duration::from_secs(1))
 }
 
-/// Lets the scheduler measure the rate `mbps` and a queue of `queue_ms` on subflow `id`: acknowledgements of two
-/// segments come as far apart as the rate says.
+/// Lets the scheduler measure the rate `mbps` and a queue of `queue_ms` on subflow `id`: it gets acknowledgements of
+/// two segments each, at intervals that correspond to the rate. A second passes.
 fn learn(weave: &mut Weave, bench: &mut Bench, id: u8, mbps: f64, queue_ms: u64) {
     use pathweave_scheduler::Scheduler;
     let gap = Duration::from_secs_f64(2.0 * 8000.0 / (mbps * 1e6));
@@ -42,7 +42,8 @@ fn pair(window: u64, queue_ms: u64) -> (Weave, Bench) {
 
 #[test]
 fn a_window_that_fits_both_paths_uses_both_and_the_slow_one_takes_data_ahead() {
-    // 2 MB/s need (50 + 10) ms: 120 segments of 1000 bytes.
+    // Both paths together deliver 2 MB/s. For a delay of 50 ms there and 10 ms back, they need a window of 120 segments
+    // of 1000 bytes.
     let (mut weave, mut bench) = pair(200, 0);
     let given = bench.run(&mut weave);
     let slow: Vec<_> = given.iter().filter(|g| g.0 == 1).collect();
@@ -54,8 +55,8 @@ fn a_window_that_fits_both_paths_uses_both_and_the_slow_one_takes_data_ahead() {
 
 #[test]
 fn a_window_that_the_fast_path_needs_is_left_to_it() {
-    // 30 segments are 1.5 RTT of the fast path, which alone delivers 1 MB/s. Both paths would deliver a window in 60
-    // ms, which is 0.5 MB/s.
+    // The fast path alone fills 1.5 round trips with 30 segments, and so delivers 1 MB/s. Both paths together would
+    // deliver these 30 segments in 60 ms, which is 0.5 MB/s.
     let (mut weave, mut bench) = pair(30, 0);
     let given = bench.run(&mut weave);
     assert!(given.iter().filter(|g| g.1.start > 0).all(|g| g.0 == 0), "{given:?}");
@@ -63,7 +64,8 @@ fn a_window_that_the_fast_path_needs_is_left_to_it() {
 
 #[test]
 fn a_path_has_no_more_in_flight_than_its_delay_takes() {
-    // The horizon is 30 segments over 1 MB/s less 10 ms: 20 ms. At most 1 MB/s · 30 ms is in flight.
+    // The horizon is the time of 30 segments at 1 MB/s, less 10 ms for the way back: 20 ms. So at most 1 MB/s · 30 ms,
+    // which is 30 segments, is in flight.
     let (mut weave, mut bench) = pair(30, 0);
     let most = bench.run(&mut weave).iter().filter(|g| g.0 == 0).map(|g| g.1.end - g.1.start).sum::<u64>();
     assert!((20..=30).contains(&most), "{most}");
@@ -105,7 +107,7 @@ fn copies_for_estimates_are_a_small_part_of_what_was_written() {
     assert_eq!((copied(66), copied(67)), (0, 2));
 }
 
-/// The written data, `held` segments, is all on the slow path and is due now.
+/// The written data, `held` segments, is all on the slow path and due now.
 fn held_up(held: u64) -> (Weave, Bench) {
     let (mut weave, bench) = held_by_the_slow_path(held);
     weave.path(SubflowId(1)).given(bench.now, seg(0)..seg(held), bench.now);
@@ -313,8 +315,8 @@ fn for_low_delay_what_has_arrived_is_not_copied() {
     assert!(!copied(4));
 }
 
-/// Whether the last of 100 segments is copied to the other path. There it would arrive later by a millisecond, and by
-/// `owes_ms`: so long that path's acknowledgement is overdue beyond a round trip.
+/// Whether the last of 100 segments is copied from subflow 0 to subflow 1. On subflow 1 it would arrive later by 1 ms,
+/// and by `owes_ms`, which is the time by which data there is overdue beyond a round trip.
 fn copied_for_nothing(owes_ms: u64, prepare: impl Fn(&mut Bench)) -> bool {
     let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(22).cwnd(50)]);
     let mut weave = Weave::new(Objective::Latency, Duration::from_secs(1000));
@@ -351,7 +353,7 @@ fn for_low_delay_copies_that_cost_nothing_go_out_although_nothing_is_known_to_ne
 
 #[test]
 fn for_low_delay_a_path_for_which_the_window_has_no_room_carries_copies_of_all_that_is_out() {
-    // A round trip's data of the nearer path takes up the whole window.
+    // The data of one round trip on the nearer path takes up the whole window.
     let mut bench = Bench::new([sub(0).rtt(20).cwnd(50), sub(1).rtt(60).cwnd(50)]).send_window(20);
     let mut weave = Weave::new(Objective::Latency, Duration::from_secs(1000));
     bench.decide(&mut weave);
@@ -399,7 +401,7 @@ fn a_rate_measured_while_there_was_nothing_more_to_send_says_only_at_least() {
             // All written data has been given, and the congestion window has room.
             bench.map.assign(seg(0)..seg(1000), SubflowId(0));
         }
-        // Others fill the queue, and this connection delivers 2 Mbit/s.
+        // Other flows fill the queue, and this connection delivers 2 Mbit/s.
         for n in 0..30 {
             lane(&mut weave, &bench, 0);
             bench.now += Duration::from_millis(20);

@@ -81,8 +81,8 @@ fn lists_of_names_are_written_with_commas() {
 fn mistakes_are_told_as_in_files() {
     let text = with_connection("name = \"x\"");
     set_says(&text, "duration", "soon", "--set: duration = soon: allowed: a time above zero such as 10ms or 1.5s");
-    set_says(&text, "path.a.delay", "10", "--set: delay = 10: allowed: a time such as 10ms or 1.5s");
-    set_says(&text, "connection.x.pr", "maybe", "--set: pr = maybe: allowed: true or false");
+    set_says(&text, "path.a.delay", "10", "--set: path.a.delay = 10: allowed: a time such as 10ms or 1.5s");
+    set_says(&text, "connection.x.pr", "maybe", "--set: connection.x.pr = maybe: allowed: true or false");
     set_says(
         &with_path("[connection]"),
         "connection.pr",
@@ -92,21 +92,20 @@ fn mistakes_are_told_as_in_files() {
     let mut list = document(&text);
     let error = list.set("connection.buffer", "1").expect_err("no such key").to_string();
     assert!(
-        error.starts_with(
-            "--set: unknown setting `connection.buffer`; there are: after connection: 0, x, name, paths, "
-        ),
+        error
+            .starts_with("--set: unknown setting `connection.buffer`; after connection there are: 0, x, name, paths, "),
         "{error}"
     );
     let error = list.set("path.b.rate", "1Mbps").expect_err("no such path").to_string();
     assert!(
-        error.starts_with("--set: unknown setting `path.b.rate`; there are: after path: 0, a, name, rate, "),
+        error.starts_with("--set: unknown setting `path.b.rate`; after path there are: 0, a, name, rate, "),
         "{error}"
     );
     let names =
         document(&with_path("name = \"wlan\"")).set("path.wlna.rate", "1Mbps").expect_err("no such path").to_string();
     assert!(
         names.starts_with(
-            "--set: unknown setting `path.wlna.rate` (did you mean `path.wlan.rate`?); there are: after path: 0, wlan"
+            "--set: unknown setting `path.wlna.rate` (did you mean `path.wlan.rate`?); after path there are: 0, wlan"
         ),
         "{names}"
     );

@@ -135,7 +135,7 @@ fn wrong_entries_are_told() {
         let checked = SchedulerSpec::parse(text).and_then(|spec| spec.check(&Registry::builtin()));
         checked.expect_err("the entry is wrong").to_string()
     };
-    assert_eq!(error("minrtt:pr"), "--schedulers: pr = : allowed: key=value between colons");
+    assert_eq!(error("minrtt:pr"), "--schedulers: pr = nothing: allowed: key=value between colons");
     assert_eq!(error("minrtt:pr=2"), "--schedulers: pr = 2: allowed: true or false");
     assert_eq!(error("single:path=x"), "--schedulers: path = x: allowed: a whole number from 0 to 31");
     assert_eq!(error("minrtt:pr=true:pr=true"), "--schedulers: pr = true: allowed: each key once");

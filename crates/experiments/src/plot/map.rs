@@ -1,0 +1,115 @@
+//! Maps over two parameters.
+
+use super::{WIDTH, escaped};
+use core::fmt::Write as _;
+
+const LEFT: f64 = 64.0;
+const ROW: f64 = 26.0;
+const BOTTOM: f64 = 42.0;
+
+/// A cell of a map.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// CSS classes for the cell's colour.
+    pub class: String,
+    /// Text in the cell, shown if there is room.
+    pub text: String,
+    /// Text of the cell's tooltip.
+    pub tip: String,
+    /// Whether the cell has an edge.
+    pub marked: bool,
+}
+
+/// The axes of a map: a title and values.
+#[derive(Clone, Copy, Debug)]
+pub struct Axes<'a> {
+    /// The horizontal axis.
+    pub x: (&'a str, &'a [String]),
+    /// The vertical axis, upwards. It has a single empty value if there is only one parameter.
+    pub y: (&'a str, &'a [String]),
+}
+
+/// The SVG elements of a map, and its height. `cells` are by row, from below, then by column; `None` if there is no
+/// value.
+pub fn map(axes: &Axes<'_>, cells: &[Vec<Option<Cell>>]) -> (String, f64) {
+    let (columns, rows) = (axes.x.1.len().max(1), axes.y.1.len().max(1));
+    let width = (WIDTH - LEFT - 6.0) / columns as f64;
+    let height = ROW * rows as f64;
+    let mut out = String::new();
+    for (r, row) in cells.iter().enumerate() {
+        let y = height - ROW * (r as f64 + 1.0) + 2.0;
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            LEFT - 6.0,
+            y + ROW / 2.0 + 4.0,
+            escaped(&axes.y.1.get(r).map_or(String::new(), |v| cut(v, 7)))
+        );
+        for (c, cell) in row.iter().enumerate() {
+            let x = LEFT + width * c as f64;
+            let Some(cell) = cell else { continue };
+            let _ = write!(
+                out,
+                "<rect class=\"{}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" data-tip=\"{tip}\"><title>{tip}</title></rect>",
+                cell.class,
+                x + 0.75,
+                y + 0.75,
+                width - 1.5,
+                ROW - 1.5,
+                tip = escaped(&cell.tip)
+            );
+            if cell.marked {
+                let _ = write!(
+                    out,
+                    "<rect class=\"worse\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
+                    x + 1.75,
+                    y + 1.75,
+                    width - 3.5,
+                    ROW - 3.5
+                );
+            }
+            if 6.9 * cell.text.chars().count() as f64 + 3.0 <= width {
+                let _ = write!(
+                    out,
+                    "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                    x + width / 2.0,
+                    y + ROW / 2.0 + 4.0,
+                    escaped(&cell.text)
+                );
+            }
+            out.push('\n');
+        }
+    }
+    // As many of the values as there is room for below the axis.
+    let longest = axes.x.1.iter().map(|v| cut(v, 8).chars().count()).max().unwrap_or(1);
+    let every = ((7.5 * longest as f64 + 6.0) / width) as usize + 1;
+    for (c, value) in axes.x.1.iter().enumerate().step_by(every) {
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            LEFT + width * (c as f64 + 0.5),
+            height + 18.0,
+            escaped(&cut(value, 8))
+        );
+    }
+    let title = match axes.y.0 {
+        "" => axes.x.0.to_owned(),
+        up => format!("→ {}   ↑ {up}", axes.x.0),
+    };
+    let _ = writeln!(
+        out,
+        "<text class=\"soft\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+        WIDTH / 2.0,
+        height + 36.0,
+        escaped(&cut(&title, 58))
+    );
+    (out, height + BOTTOM)
+}
+
+/// Shortens a text to `most` letters.
+fn cut(text: &str, most: usize) -> String {
+    match text.chars().count() > most {
+        true => text.chars().take(most - 1).chain(['…']).collect(),
+        false => text.to_owned(),
+    }
+}
