@@ -226,8 +226,9 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
                 steps.step("playground on the site", |_| site::add_playground());
                 steps.step("crates' reference", |_| site::reference());
             }
-            if built {
-                steps.step("links and search", |_| site::check());
+            if built && steps.step("links and search", |_| site::check()) && !quick {
+                let ready = steps.step("what a browser needs", |_| setup::install(&[setup::NODE, setup::CHROMIUM]));
+                let _ = ready && steps.step("site in a browser", |_| site::open());
             }
         }
         Chore::SchedulerC { prefix: Some(prefix) } => {

@@ -1,31 +1,20 @@
 // Opens the playground in headless Chromium and checks it: node browser.mjs CHROMIUM SITE PICTURES
 // Serves SITE on loopback. Prints what it measured; the exit code is 1 if something is wrong.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { extname, join } from "node:path";
+import { join } from "node:path";
 import { Browser, until } from "./chromium.mjs";
 import { contrastFaults } from "./contrast.mjs";
+import { serve } from "./server.mjs";
 
 const [, , chromium, site, pictures] = process.argv;
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm" };
 // No table after this long is a fault; the aim is 2 s on an idle machine.
 const PATIENCE = 20_000;
 const MOVES = 200;
 const faults = [];
 const check = (right, text) => { if (!right) faults.push(text); };
 
-const server = createServer((request, response) => {
-  const name = new URL(request.url, "http://localhost").pathname.replace(/^\/$/, "/index.html");
-  try {
-    const body = readFileSync(join(site, name.replaceAll("..", "")));
-    response.writeHead(200, { "content-type": TYPES[extname(name)] ?? "text/plain" }).end(body);
-  } catch {
-    response.writeHead(404).end();
-  }
-});
-await new Promise(done => server.listen(0, "127.0.0.1", done));
-const address = `http://127.0.0.1:${server.address().port}/`;
+const { server, address } = await serve(site);
 const profile = mkdtempSync(join(tmpdir(), "playground-"));
 const browser = new Browser(chromium, profile);
 

@@ -17,13 +17,16 @@ pub(super) const WHEELS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unkno
 /// The oldest systems that wheels run on: with glibc 2.17.
 const OLDEST: &str = "manylinux2014";
 
-/// Packages all crates, builds each from its package, and copies those that are published.
+/// Packages the crates that are published, builds each from its package, and copies the packages.
 ///
 /// # Errors
 /// If Cargo does not accept a crate.
 pub(super) fn crates() -> Result<(), String> {
-    run(&mut cargo("package --quiet --workspace"))?;
-    for name in published()? {
+    let names = published()?;
+    // Not the whole workspace: Cargo wants each dependency of a package in a registry, and crates that are not published
+    // depend on others of their kind.
+    run(cargo("package --quiet").args(names.iter().flat_map(|name| ["--package", name])))?;
+    for name in names {
         let file = format!("{name}-{VERSION}.crate");
         let from = target().join("package").join(&file);
         fs::copy(&from, folder().join(file)).map_err(wrong(&from))?;

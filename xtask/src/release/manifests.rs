@@ -22,8 +22,8 @@ pub(crate) fn check() -> Result<(), String> {
     let names: BTreeSet<&str> =
         packages.iter().filter(|p| is_published(p)).filter_map(|p| p["name"].as_str()).collect();
     let mut wrong = Vec::new();
-    for package in &packages {
-        wrong.extend(if is_published(package) { faults(package, &names) } else { without_version(package).collect() });
+    for package in packages.iter().filter(|p| is_published(p)) {
+        wrong.extend(faults(package, &names));
     }
     for (file, line) in VERSIONS {
         let text = fs::read_to_string(root().join(file)).map_err(super::wrong(Path::new(file)))?;
@@ -77,25 +77,17 @@ fn faults(package: &Value, names: &BTreeSet<&str>) -> Vec<String> {
     if package["version"] != VERSION {
         faults.push(format!("{name} has version {}, and the others {VERSION}", package["version"]));
     }
-    faults.extend(without_version(package));
-    let with_version = of_workspace(package).filter(|d| d["req"] != "*").filter_map(|d| d["name"].as_str());
-    let unpublished = with_version.filter(|other| !names.contains(other));
-    faults.extend(unpublished.map(|other| format!("{name} depends on {other}, which is not published")));
+    for dependency in package["dependencies"].as_array().into_iter().flatten().filter(|d| d["path"].is_string()) {
+        let other = dependency["name"].as_str().unwrap_or_default();
+        // Cargo leaves a dependency of tests out of the package if it has no version.
+        let left_out = dependency["kind"] == "dev" && dependency["req"] == "*";
+        if !left_out && dependency["req"] == "*" {
+            faults.push(format!("{name} depends on {other} without a version"));
+        } else if !left_out && !names.contains(other) {
+            faults.push(format!("{name} depends on {other}, which is not published"));
+        }
+    }
     faults
-}
-
-/// The dependencies of a package that are in this workspace.
-fn of_workspace(package: &Value) -> impl Iterator<Item = &Value> {
-    package["dependencies"].as_array().into_iter().flatten().filter(|d| d["path"].is_string())
-}
-
-/// What `cargo package` refuses in a crate that is published or not. It leaves a dependency of tests out if that has no
-/// version.
-fn without_version(package: &Value) -> impl Iterator<Item = String> {
-    let name = package["name"].as_str().unwrap_or_default();
-    let refused = of_workspace(package).filter(|d| d["req"] == "*" && d["kind"] != "dev");
-    let others = refused.filter_map(|d| d["name"].as_str());
-    others.map(move |other| format!("{name} depends on {other} without a version"))
 }
 
 /// The files of a crate's package.

@@ -10,10 +10,12 @@ mod summary;
 use crate::playground;
 use crate::python::{Environment, interpreter};
 use crate::run::{capture, cargo, program, root, run, target};
+use crate::setup;
 use links::{Pages, on_site};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const REQUIREMENTS: &str = "packaging/site-requirements.txt";
 /// Markdown that is no page: parts from which `docs/scenarios.md` is made, and forms of the host.
@@ -124,6 +126,20 @@ pub(crate) fn check() -> Result<(), String> {
             Ok(())
         }
     }
+}
+
+/// Searches in the site and looks at it in Chromium. Leaves pictures in `target/page/`.
+///
+/// # Errors
+/// A word that is not found, a front page that is too wide, or what is on the console.
+pub(crate) fn open() -> Result<(), String> {
+    let pictures = target().join("page");
+    fs::create_dir_all(&pictures).map_err(|e| format!("{}: {e}", pictures.display()))?;
+    run(Command::new(setup::NODE.path()?)
+        .arg(root().join("crates/web/check/site.mjs"))
+        .arg(setup::CHROMIUM.path()?)
+        .args([site(), pictures])
+        .args(FOUND))
 }
 
 fn environment() -> Result<Environment, String> {
