@@ -199,7 +199,7 @@ impl Arena {
         Ok((self.plans.len() < all).then(|| format!("plans that begin with {RECORDED}; {reason}")))
     }
 
-    /// Keeps the plans that have some of these points.
+    /// Keeps the plans that have some of these points; all of them if the list is empty.
     ///
     /// # Errors
     /// If a plan does not exist. `option` is the name of the argument with the points.
@@ -212,7 +212,7 @@ impl Arena {
                 return Err(Failure::Input(format!("{option}: unknown plan `{}`; {hint}", one.plan)));
             }
         }
-        self.plans.retain(|name| points.iter().any(|one| one.plan == *name));
+        self.plans.retain(|name| points.is_empty() || points.iter().any(|one| one.plan == *name));
         Ok(())
     }
 

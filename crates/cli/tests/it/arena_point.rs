@@ -59,7 +59,7 @@ fn some_points_of_the_carried_plans_are_run_and_one_is_opened_anywhere() {
         let words = format!("arena minrtt,roundrobin --seeds 1 --out out {more}");
         pathweave(&folder, &words.split_whitespace().collect::<Vec<_>>())
     };
-    let output = arena("--points sized-tuning/2,small-window-tuning/1-2");
+    let output = arena("--points sized-tuning/2,small-window-tuning/steady/1-2");
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.starts_with("2 schedulers · 3 comparisons · 1 seed\n"), "{text}");
