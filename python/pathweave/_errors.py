@@ -21,7 +21,8 @@ def hint(wanted: str, names: Iterable[str]) -> str:
 
 _OPTIONS = {"from": "start", "to": "end", "set": "set", "schedulers": "schedulers", "scheduler": "scheduler"}
 _OPTIONS |= {
-    name: name for name in ("against", "why", "seeds", "seed", "jobs", "out", "quick", "shard", "resume", "only")
+    name: name
+    for name in ("against", "why", "seeds", "seed", "jobs", "out", "quick", "shard", "resume", "only", "points")
 }
 _OPTION = re.compile(rf"(?<![\w-])--({'|'.join(_OPTIONS)})\b(?!-)")
 
