@@ -17,8 +17,8 @@ from pathweave._errors import (
     ScenarioError,
     SchedulerError,
 )
-from pathweave.competition import Arena, arena
 from pathweave.comparison import algorithms, compare, run
+from pathweave.competition import Arena, arena
 from pathweave.explanation import Explanation, Validation, explain, reproduce, validate
 from pathweave.results import Results
 from pathweave.scenario import Element, Elements, Scenario, builtin_scenarios
