@@ -19,8 +19,8 @@ def hint(wanted: str, names: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-_OPTIONS = {"from": "start", "to": "end", "set": "set", "schedulers": "schedulers", "scheduler": "scheduler"}
-_OPTIONS |= {
+_RENAMED = {"from": "start", "to": "end", "set": "set", "schedulers": "schedulers", "scheduler": "scheduler"}
+_OPTIONS = _RENAMED | {
     name: name
     for name in ("against", "why", "seeds", "seed", "jobs", "out", "quick", "shard", "resume", "only", "points")
 }

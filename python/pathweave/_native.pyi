@@ -7,7 +7,10 @@ from typing import Any, Literal, Protocol, TypedDict
 version: str
 
 class _Progress(Protocol):
-    total: int
+    @property
+    def total(self) -> int: ...
+    @total.setter
+    def total(self, runs: int, /) -> None: ...
     def __call__(self, finished: int, /) -> object: ...
 
 class _Parameter(TypedDict):

@@ -13,9 +13,9 @@ use pyo3::prelude::*;
 use std::num::NonZero;
 use std::path::PathBuf;
 
-/// The options' names in messages; Python's side replaces them by its own.
-const FROM: &str = "--from";
-const POINTS: &str = "--points";
+/// The arguments' names in messages.
+const FROM: &str = "source";
+const POINTS: &str = "points";
 
 /// The scores of schedulers over points of the arena.
 #[pyclass(module = "pathweave._native", frozen)]
