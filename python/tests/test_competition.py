@@ -29,7 +29,9 @@ def test_a_rule_of_ones_own_is_scored_as_the_command_scores(command, tmp_path):
         "bound_share": None,
         "settings": "",
     }
-    assert scores.verdict and scores.verdict in str(scores) and not scores.problems
+    assert scores.verdict
+    assert scores.verdict in str(scores)
+    assert not scores.problems
     # A class in Python is no scheduler of the command.
     arguments = ["arena", "roundrobin,minrtt", "--points", ",".join(points), "--seeds", "1", "--out", str(tmp_path)]
     said = subprocess.run([command, *arguments], capture_output=True, text=True, check=True).stdout
