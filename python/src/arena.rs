@@ -4,7 +4,6 @@ use crate::error::{input, raised};
 use crate::run::watched;
 use crate::scheduler::registry;
 use crate::table::{Column, Table};
-use pathweave_algorithms::Registry;
 use pathweave_experiments::arena::{Scores, Who, add, answer, html_page, text};
 use pathweave_experiments::record::Record;
 use pathweave_experiments::results::Results;
