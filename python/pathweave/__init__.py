@@ -18,6 +18,7 @@ from pathweave._errors import (
     SchedulerError,
 )
 from pathweave.comparison import algorithms, compare, run
+from pathweave.competition import Arena, arena
 from pathweave.explanation import Explanation, Validation, explain, reproduce, validate
 from pathweave.results import Results
 from pathweave.scenario import Element, Elements, Scenario, builtin_scenarios
@@ -40,6 +41,7 @@ from pathweave.tables import Table
 __version__ = _native.version
 
 __all__ = [
+    "Arena",
     "ArgumentError",
     "Assign",
     "Element",
@@ -65,6 +67,7 @@ __all__ = [
     "Wait",
     "WorkerLostError",
     "algorithms",
+    "arena",
     "builtin_scenarios",
     "compare",
     "explain",

@@ -19,9 +19,10 @@ def hint(wanted: str, names: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-_OPTIONS = {"from": "start", "to": "end", "set": "set", "schedulers": "schedulers", "scheduler": "scheduler"}
-_OPTIONS |= {
-    name: name for name in ("against", "why", "seeds", "seed", "jobs", "out", "quick", "shard", "resume", "only")
+_RENAMED = {"from": "start", "to": "end", "set": "set", "schedulers": "schedulers", "scheduler": "scheduler"}
+_OPTIONS = _RENAMED | {
+    name: name
+    for name in ("against", "why", "seeds", "seed", "jobs", "out", "quick", "shard", "resume", "only", "points")
 }
 _OPTION = re.compile(rf"(?<![\w-])--({'|'.join(_OPTIONS)})\b(?!-)")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -44,7 +44,7 @@ class Bar:
 
 
 @contextmanager
-def bar(wanted: bool | None, what: str) -> Iterator[Bar]:
+def bar(wanted: bool | None, what: str) -> Generator[Bar, None, None]:
     """A bar. By default it is shown on a terminal if tqdm is installed, and in a notebook if ipywidgets is installed too."""
     if wanted is not None:
         wanted = truth("progress", wanted)

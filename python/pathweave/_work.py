@@ -8,7 +8,7 @@ import inspect
 import os
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,7 +121,7 @@ def _written(value: object) -> str | None:
         return None if None in parts else f"[{', '.join(map(str, parts))}]"
     if isinstance(value, dict):
         return _written([*value.items()])
-    array = getattr(value, "tobytes", None)
+    array: Callable[[], bytes] | None = getattr(value, "tobytes", None)
     return array().hex() if callable(array) else None
 
 

@@ -74,7 +74,7 @@ def numbers_of(rows: Iterable[Row], columns: list[str]) -> list[str]:
 
 def _ranked_by(results: Results) -> dict[str, str]:
     """The column of `Results.runs` that ranks, for each scenario."""
-    columns = {"delay_p99_ms": "message_delay_ms_p99"}
+    columns: dict[Any, Any] = {"delay_p99_ms": "message_delay_ms_p99"}
     return {row["scenario"]: columns.get(row["judged_by"], row["judged_by"]) for row in results.summary}
 
 

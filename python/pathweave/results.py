@@ -254,9 +254,9 @@ def summary_html(results: Results) -> str:
             parts.append(f"<p>{html.escape(answer)}</p>")
         if not rows:
             continue
-        ranked_by = rows[0]["judged_by"]
+        ranked_by: str = rows[0]["judged_by"]
         head = [name for name in _SHOWN if any(row[name] is not None for row in rows)]
-        of_a_run = {"delay_p99_ms": "message_delay_ms_p99"}.get(ranked_by, ranked_by)
+        of_a_run: str = "message_delay_ms_p99" if ranked_by == "delay_p99_ms" else ranked_by
         parts.append("<table><thead><tr>" + "".join(f"<th>{html.escape(_SHOWN[n])}</th>" for n in head))
         parts.append("<th></th></tr></thead><tbody>")
         seeds: dict[str, list[float]] = {}

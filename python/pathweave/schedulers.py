@@ -211,7 +211,9 @@ def _parameter(scheduler: str, one: Parameter) -> _NativeParameter:
 _ENTRIES = "names, classes with a method decide(self, view), a dictionary of names and classes, or None: the default"
 
 
-def entries(wanted: str | Iterable[str | type] | Mapping[str, type] | None) -> tuple[str | None, list[Description]]:
+def entries(
+    wanted: str | type | Iterable[str | type] | Mapping[str, type] | None,
+) -> tuple[str | None, list[Description]]:
     """Scheduler entries in the command's form, and the descriptions of those written in Python."""
     own = dict(_registered)
     if wanted is None or isinstance(wanted, str):
@@ -219,9 +221,10 @@ def entries(wanted: str | Iterable[str | type] | Mapping[str, type] | None) -> t
     if isinstance(wanted, type):
         wanted = [wanted]
     if isinstance(wanted, Mapping):
-        own |= {name: describe(cls, name) for name, cls in wanted.items()}
-        return ",".join(wanted), list(own.values())
-    names = []
+        named: Mapping[Any, type] = wanted
+        own |= {name: describe(cls, name) for name, cls in named.items()}
+        return ",".join(named), list(own.values())
+    names: list[str] = []
     for entry in arguments.listed("schedulers", wanted, _ENTRIES):
         if isinstance(entry, str):
             names.append(entry)
@@ -237,7 +240,7 @@ def entries(wanted: str | Iterable[str | type] | Mapping[str, type] | None) -> t
     return ",".join(names), list(own.values())
 
 
-def _name_of(cls: type) -> str:
+def _name_of(cls: Callable[..., object]) -> str:
     """The name made from a class's name: ``ShortestRtt`` becomes ``shortest-rtt``."""
     name = getattr(cls, "__name__", type(cls).__name__)
     return "".join(f"-{c.lower()}" if c.isupper() and i > 0 else c.lower() for i, c in enumerate(name))

@@ -6,7 +6,7 @@ import concurrent.futures
 import html
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -303,7 +303,7 @@ def _write(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _alone(folder: Path, shard: tuple[int, int]) -> Iterator[None]:
+def _alone(folder: Path, shard: tuple[int, int]) -> Generator[None, None, None]:
     """A lock, so that only one driver works on a shard of a folder and no run is made twice."""
     try:
         import fcntl
@@ -371,6 +371,7 @@ def _on_ray(tasks: list[Task], in_flight: int | None, shown: Bar) -> int:
     """Makes the runs on a Ray cluster. If a worker or a node dies, Ray starts its tasks again elsewhere."""
     try:
         import ray
+        import ray.exceptions
     except ImportError:
         raise InputError("Ray is not installed: pip install 'pathweave[ray]'") from None
     if not ray.is_initialized():
@@ -448,10 +449,8 @@ def _rows(parts: Iterable[tuple[int, int, Path]], first: int, end: int, schema: 
         if most < first or least >= end:
             continue
         rows = parquet().read_table(part, partitioning=None)
-        chosen = pyarrow.compute.and_(
-            pyarrow.compute.greater_equal(rows["run"], first), pyarrow.compute.less(rows["run"], end)
-        )
-        rows = rows.filter(chosen)
+        run = pyarrow.compute.field("run")
+        rows = rows.filter((run >= first) & (run < end))
         rows = rows.cast(_without_dictionaries(rows.schema))
         found.append(rows.select([name for name in schema.names if name in rows.column_names]))
     rows = pyarrow.concat_tables(found, promote_options="default").sort_by("run")

@@ -2,6 +2,7 @@
 //! Python files document what users see.
 
 mod answer;
+mod arena;
 mod command;
 mod error;
 mod explain;
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use crate::answer::{Assign, Wait};
+    #[pymodule_export]
+    use crate::arena::{Arena, arena};
     #[pymodule_export]
     use crate::command::command;
     #[pymodule_export]

@@ -5,26 +5,19 @@ import shutil
 from pathlib import Path
 
 import pytest
+from sweeping import PLAN, plan_of
 
 import pathweave
 
-SMALL_PLAN = """format = 1
-name = "small"
-scenarios = ["wifi-lte"]
-schedulers = ["minrtt"]
-seeds = 2
-set = { duration = "500ms", measure_from = "0s" }
-
-[[parameter]]
-name = "buffer_kb"
-values = [200, 50]
-set = { "connection.receive_buffer" = "{}KB" }
-
-[[parameter]]
-name = "loss"
-values = [0, 1]
-set = { "path.lte.loss" = "{}%" }
-"""
+SMALL_PLAN = plan_of(
+    ["minrtt"],
+    2,
+    "500ms",
+    [
+        ("buffer_kb", [200, 50], "connection.receive_buffer", "{}KB"),
+        ("loss", [0, 1], "path.lte.loss", "{}%"),
+    ],
+)
 
 
 @pytest.fixture(scope="session")
@@ -55,3 +48,11 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> pathweave.Sweep:
     folder = tmp_path_factory.mktemp("small")
     (folder / "plan.toml").write_text(SMALL_PLAN)
     return pathweave.sweep(folder / "plan.toml", out=folder / "out")
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    """The file of a plan with a claim."""
+    file = tmp_path / "plan.toml"
+    file.write_text(PLAN)
+    return file

@@ -5,52 +5,15 @@ import hashlib
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import textwrap
-import time
-from pathlib import Path
 
 import polars
 import pyarrow.parquet
 import pytest
+from sweeping import PLAN, RULE, RUNS, digest, spawn
 
 import pathweave
-
-PLAN = """format = 1
-name = "small"
-scenarios = ["wifi-lte"]
-schedulers = ["minrtt", "blest"]
-seeds = 3
-set = { duration = "1s", measure_from = "0s" }
-
-[[parameter]]
-name = "buffer"
-values = [40, 400]
-set = { "connection.receive_buffer" = "{}KB" }
-
-[[claim]]
-id = "more"
-says = "More buffer is more goodput"
-source = "a test"
-[[claim.compare]]
-left = "minrtt"
-left_at = { buffer = 400 }
-is = ">"
-right = "minrtt"
-right_at = { buffer = 40 }
-where = { buffer = 400 }
-"""
-# 2 points, 2 schedulers and plain TCP on 2 paths, 3 seeds.
-RUNS = 24
-
-
-@pytest.fixture
-def plan(tmp_path):
-    file = tmp_path / "plan.toml"
-    file.write_text(PLAN)
-    return file
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +22,6 @@ def here(tmp_path_factory):
     folder = tmp_path_factory.mktemp("here")
     (folder / "plan.toml").write_text(PLAN)
     return pathweave.sweep(folder / "plan.toml", out=folder / "out")
-
-
-def digest(sweep):
-    return hashlib.sha256(sweep.path.read_bytes()).hexdigest()
 
 
 def test_rows_are_the_commands(here, command, tmp_path, plan):
@@ -156,12 +115,6 @@ def test_executors_and_shards(here, plan, tmp_path):
     assert digest(second) == digest(here)
 
 
-def spawn():
-    import multiprocessing
-
-    return multiprocessing.get_context("spawn")
-
-
 def test_what_is_there_is_not_made_again(here, plan, tmp_path):
     first = pathweave.sweep(plan, out=tmp_path / "out", task_runs=5)
     again = pathweave.sweep(plan, out=tmp_path / "out", task_runs=3)
@@ -197,14 +150,6 @@ def test_a_wrong_plan_is_said_with_its_line(plan, tmp_path, command):
     assert wrong.value.line == 10
 
 
-RULE = """
-class Shortest:
-    def decide(self, view):
-        free = [s for s in view.candidates if s.has_space]
-        return min(free, key=lambda s: s.srtt_ms, default=None)
-"""
-
-
 def test_schedulers_in_python_reach_workers_and_may_not_change(plan, tmp_path, monkeypatch):
     plan.write_text(PLAN.replace('"blest"', '"shortest"'))
     module = tmp_path / "my_rules.py"
@@ -237,123 +182,6 @@ def test_a_second_driver_waits_outside(plan, tmp_path):
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(pathweave.InputError, match="another driver"):
             pathweave.sweep(plan, out=tmp_path / "out")
-
-
-DRIVER = """
-import sys
-import pathweave
-made = pathweave.sweep(sys.argv[1], out=sys.argv[2], task_runs=4, progress=False)
-print(made.made)
-"""
-
-
-def many(plan, seeds):
-    plan.write_text(PLAN.replace("seeds = 3", f"seeds = {seeds}"))
-    return 8 * seeds
-
-
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_driver_that_is_killed_goes_on(plan, tmp_path, how):
-    runs = many(plan, 100)
-    out = tmp_path / "out"
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(plan), str(out)], stderr=subprocess.PIPE, text=True)
-    wait_for(lambda: len(list((out / "parts").glob("part-*"))) >= 5)
-    driver.send_signal(how)
-    _, said = driver.communicate(timeout=60)
-    assert driver.returncode != 0
-    if how == signal.SIGINT:
-        assert "Interrupted: stopped" in said
-    kept = len(pathweave.sweeps.finished(out))
-    assert 20 <= kept < runs
-    rest = pathweave.sweep(plan, out=out)
-    assert rest.made == runs - kept
-    whole = pathweave.sweep(plan, out=tmp_path / "whole")
-    assert digest(rest) == digest(whole)
-
-
-def wait_for(condition, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.05)
-
-
-def test_a_worker_process_that_is_killed(plan, tmp_path):
-    runs = many(plan, 100)
-    out = tmp_path / "out"
-    with concurrent.futures.ProcessPoolExecutor(2, mp_context=spawn()) as processes:
-        killed = processes.submit(os.getpid).result()
-        watch = concurrent.futures.ThreadPoolExecutor(1)
-        watch.submit(lambda: (wait_for((out / "parts").exists), time.sleep(0.3), os.kill(killed, signal.SIGKILL)))
-        with pytest.raises(pathweave.WorkerLostError, match="goes on with the rest"):
-            pathweave.sweep(plan, out=out, executor=processes, task_runs=4)
-    kept = len(pathweave.sweeps.finished(out))
-    rest = pathweave.sweep(plan, out=out)
-    assert rest.made == runs - kept
-    assert rest.complete
-
-
-RAY = """
-import sys, threading, time
-from pathlib import Path
-import ray
-from ray.cluster_utils import Cluster
-import pathweave
-
-plan, out, tasks = sys.argv[1], sys.argv[2], int(sys.argv[3])
-
-class Shortest:
-    def decide(self, view):
-        free = [s for s in view.candidates if s.has_space]
-        return min(free, key=lambda s: s.srtt_ms, default=None)
-
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
-ray.init(address=cluster.address, log_to_driver=False)
-assert sum(node["Alive"] for node in ray.nodes()) == 3
-
-at_the_kill = []
-
-def kill():
-    while len(list((Path(out) / "parts").glob("part-*"))) < tasks // 2:
-        time.sleep(0.02)
-    cluster.remove_node(nodes[0], allow_graceful=False)
-    at_the_kill.append(len(pathweave.sweeps.finished(Path(out))))
-
-threading.Thread(target=kill, daemon=True).start()
-try:
-    made = pathweave.sweep(plan, out=out, executor="ray", schedulers=[Shortest], task_runs=20, progress=False)
-    dead = not nodes[0].any_processes_alive()
-    Path(out, "said").write_text(f"{made.made} {made.complete} {at_the_kill[0] < made.made} {dead}")
-finally:
-    ray.shutdown()
-    cluster.shutdown()
-"""
-
-
-def test_a_ray_cluster_of_three_nodes_loses_one_halfway(plan, tmp_path):
-    pytest.importorskip("ray")
-    runs = many(plan, 60)
-    plan.write_text(plan.read_text().replace('"blest"', '"shortest"'))
-    out = tmp_path / "out"
-    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-    done = subprocess.run(
-        [sys.executable, "-c", RAY, str(plan), str(out), str(runs // 20)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert (out / "said").read_text() == f"{runs} True True True"
-    # Nothing is lost and nothing is there twice.
-    parts = [polars.read_parquet(part)["run"].to_list() for part in (out / "parts").glob("part-*")]
-    assert sorted(run for part in parts for run in part) == list(range(runs))
-    namespace = {}
-    exec(textwrap.dedent(RULE), namespace)
-    here = pathweave.sweep(plan, out=tmp_path / "here", schedulers={"shortest": namespace["Shortest"]})
-    made = Path(out) / "runs.parquet"
-    assert hashlib.sha256(made.read_bytes()).hexdigest() == digest(here)
 
 
 def test_a_task_that_is_given_out_again_is_not_made_again(here, plan, tmp_path):

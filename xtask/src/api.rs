@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The libraries that others build on, from the bottom up.
-const LIBRARIES: [&str; 13] = [
+const LIBRARIES: [&str; 14] = [
     "pathweave-units",
     "pathweave-wire",
     "pathweave-scheduler",
@@ -19,6 +19,7 @@ const LIBRARIES: [&str; 13] = [
     "pathweave-lab",
     "pathweave-report",
     "pathweave-experiments",
+    "pathweave-arena",
     "pathweave-runner",
     "pathweave-tun",
     "pathweave",

@@ -30,7 +30,7 @@ pub(crate) fn check() -> Result<(), String> {
     clean_install(python, &wheel)
 }
 
-/// Writes `docs/python-api.md` from the docstrings.
+/// Writes `docs/python-api.md` from the docstrings, and today's outputs into the notebooks.
 ///
 /// # Errors
 /// If the package cannot be built, or the file cannot be written.
@@ -38,7 +38,8 @@ pub(crate) fn write_reference() -> Result<(), String> {
     let python = interpreter().ok_or("there is no Python 3.11 or later")?;
     let environment = Environment::new(python, ENVIRONMENT, REQUIREMENTS)?;
     environment.wheel()?;
-    run(environment.program("python").args(["-P", "python/reference.py", "docs/python-api.md"]))
+    run(environment.program("python").args(["-P", "python/reference.py", "docs/python-api.md"]))?;
+    run(environment.program("python").args(["-P", "python/notebooks.py"]))
 }
 
 /// Measures the package beside the command: `python/measure.py`.

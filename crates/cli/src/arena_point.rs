@@ -1,17 +1,15 @@
 //! `pathweave arena --point`: one point of the arena, with the runs of both schedulers and the second in which they part.
 
+use crate::arena::{competition, plans};
 use crate::args::ArenaOptions;
-use crate::shard::Ready;
-use crate::sweep::{names_of, plan_text, plans};
 use crate::terminal::{self, Progress};
 use pathweave_algorithms::Registry;
 use pathweave_experiments::arena::settings;
 use pathweave_experiments::runs::Sweep;
 use pathweave_lab::results::{RunResult, Series};
-use pathweave_lab::scenario::did_you_mean;
 use pathweave_report::{Comparison, explain_page_of_report, ranked, reasons};
 use pathweave_runner::{
-    Engine, Explained, Failure, Request, RunOutcome, Source, execute, explanation, planned, write_pages,
+    Engine, Explained, Failure, Points, Request, RunOutcome, Source, execute, explanation, planned, write_pages,
 };
 use pathweave_units::counted;
 use std::fmt::Write as _;
@@ -25,16 +23,21 @@ const POINTS: &str = "points";
 /// Makes the runs of the point that `wanted` names, shows them, and writes the page. With `--explain`, also shows the
 /// decisions of the first two schedulers in the second in which they part.
 pub(crate) fn point(options: &ArenaOptions, wanted: &str, registry: &Registry, engine: &Engine) -> Result<u8, Failure> {
-    let names = names_of(options, registry)?;
+    let competition = competition(options, registry)?;
+    let names = &competition.schedulers;
     if options.explain && names.len() < 2 {
         let text = "--explain compares two schedulers; name two, such as weave,minrtt, or add --against";
         return Err(Failure::Input(text.into()));
     }
-    let place = place(wanted)?;
-    let ready = ready(&place, &names, options, registry)?;
-    let sweep = &ready.plan.sweep;
-    let (scenario, point) = found(sweep, wanted, &place)?;
-    let source = source(sweep, (scenario, point), &names, &options.from)?;
+    let (place, number) = place(wanted)?;
+    let mut arena = plans(options)?;
+    arena.with_points(std::slice::from_ref(&place), "--point")?;
+    let ready = arena.read(&place.plan, &competition, registry)?;
+    let sweep = &ready.sweep;
+    let (scenario, point) = found(sweep, wanted, (&place, number))?;
+    let folder = options.out.join(POINTS);
+    fs::create_dir_all(&folder).map_err(Failure::writing(folder.display()))?;
+    let source = arena.source(&ready, (scenario, point), &competition, &folder)?;
     let (first, other) = (names[0].as_str(), names.get(1).map(String::as_str));
     let request = Request {
         schedulers: Some(names.join(",")),
@@ -55,8 +58,6 @@ pub(crate) fn point(options: &ArenaOptions, wanted: &str, registry: &Registry, e
     for comparison in Comparison::all(&results, &planned(&run_plans), other) {
         text.push_str(&terminal::with_best_row(&ranked(&comparison, Some(first), terminal::columns())));
     }
-    let folder = options.out.join(POINTS);
-    fs::create_dir_all(&folder).map_err(Failure::writing(folder.display()))?;
     let stem = wanted.replace('/', "-");
     let page = folder.join(format!("{stem}.html"));
     write_pages(&page, &results, &run_plans, (other, Some(first)), registry)?;
@@ -68,77 +69,34 @@ pub(crate) fn point(options: &ArenaOptions, wanted: &str, registry: &Registry, e
     Ok(0)
 }
 
-/// A point as an option names it: `PLAN/N`, or `PLAN/SCENARIO/N` if the plan has several scenarios.
-struct Place<'a> {
-    plan: &'a str,
-    scenario: Option<&'a str>,
-    number: usize,
-}
-
-fn place(wanted: &str) -> Result<Place<'_>, Failure> {
-    let read = || {
-        let (family, number) = wanted.rsplit_once('/')?;
-        let number = number.parse().ok().filter(|n| *n > 0)?;
-        let (plan, scenario) = family.split_once('/').map_or((family, None), |(plan, name)| (plan, Some(name)));
-        Some(Place { plan, scenario, number })
-    };
+/// The point that `wanted` names, with its number.
+fn place(wanted: &str) -> Result<(Points, usize), Failure> {
     let text =
         || format!("--point = {wanted}: write FAMILY/N, such as bulk-evaluation/3; the arena's page names the points");
-    read().ok_or_else(|| Failure::Input(text()))
-}
-
-/// The plan of the point.
-fn ready(place: &Place<'_>, names: &[String], options: &ArenaOptions, registry: &Registry) -> Result<Ready, Failure> {
-    let known = plans(options)?;
-    let Some((_, file)) = known.iter().find(|(name, _)| name == place.plan) else {
-        let names = || known.iter().map(|(name, _)| name.as_str());
-        let hint =
-            did_you_mean(place.plan, names(), &format!("the plans are {}", names().collect::<Vec<_>>().join(", ")));
-        return Err(Failure::Input(format!("--point: unknown plan `{}`; {hint}", place.plan)));
-    };
-    Ready::parse(file, &plan_text(file, names, options)?, options.quick, registry)
+    let found = Points::parse(wanted).and_then(|points| Some((points.single()?, points)));
+    found.map(|(number, points)| (points, number)).ok_or_else(|| Failure::Input(text()))
 }
 
 /// Indices of the scenario and the point in the plan.
-fn found(sweep: &Sweep, wanted: &str, place: &Place<'_>) -> Result<(usize, usize), Failure> {
+fn found(sweep: &Sweep, wanted: &str, (place, number): (&Points, usize)) -> Result<(usize, usize), Failure> {
     let scenarios: Vec<&str> = sweep.plan.scenarios.iter().map(|s| s.name.as_str()).collect();
-    let scenario = match place.scenario {
+    let scenario = match &place.scenario {
         None if scenarios.len() == 1 => Some(0),
         None => None,
-        Some(name) => scenarios.iter().position(|s| *s == name),
+        Some(name) => scenarios.iter().position(|s| s == name),
     };
     let Some(scenario) = scenario else {
-        let (plan, list) = (place.plan, scenarios.join(", "));
-        let text =
-            format!("--point = {wanted}: write {plan}/SCENARIO/{}; the plan's scenarios are {list}", place.number);
+        let (plan, list) = (&place.plan, scenarios.join(", "));
+        let text = format!("--point = {wanted}: write {plan}/SCENARIO/{number}; the plan's scenarios are {list}");
         return Err(Failure::Input(text));
     };
-    match place.number {
+    match number {
         n if n <= sweep.plan.points.len() => Ok((scenario, n - 1)),
         _ => {
             let points = counted(sweep.plan.points.len(), "point");
             Err(Failure::Input(format!("--point = {wanted}: the plan has {points}")))
         }
     }
-}
-
-/// The scenario of the point with its settings.
-fn source(
-    sweep: &Sweep,
-    (scenario, point): (usize, usize),
-    names: &[String],
-    folder: &Path,
-) -> Result<Source, Failure> {
-    let first = sweep.variants.iter().position(|v| v.name == names[0]).unwrap_or(0);
-    let here = sweep.cells.iter().find(|c| (c.scenario, c.point, c.variant) == (scenario, point, first));
-    let Some(cell) = here else { return Err(Failure::Input(format!("{} does not run there", names[0]))) };
-    let from = &sweep.plan.scenarios[scenario].from;
-    let beside = Some(folder.join(from)).filter(|path| path.exists());
-    Ok(Source {
-        argument: beside.as_ref().map_or_else(|| from.clone(), |path| path.display().to_string()),
-        document: cell.document.clone(),
-        folder: beside.and_then(|path| path.parent().map(Path::to_path_buf)),
-    })
 }
 
 /// Text about the second in which two schedulers part. Writes a page with the decisions of each in this second.
@@ -224,9 +182,9 @@ mod tests {
 
     #[test]
     fn a_point_is_a_family_and_a_number() {
-        let read = |text: &'static str| place(text).ok().map(|p| (p.plan, p.scenario, p.number));
-        assert_eq!(read("bulk-evaluation/3"), Some(("bulk-evaluation", None, 3)));
-        assert_eq!(read("web-tuning/six/12"), Some(("web-tuning", Some("six"), 12)));
+        let read = |text: &str| place(text).ok().map(|(points, number)| (points.plan, points.scenario, number));
+        assert_eq!(read("bulk-evaluation/3"), Some(("bulk-evaluation".into(), None, 3)));
+        assert_eq!(read("web-tuning/six/12"), Some(("web-tuning".into(), Some("six".into()), 12)));
         assert_eq!([read("bulk-evaluation"), read("bulk-evaluation/0"), read("bulk/x")], [None, None, None]);
     }
 }

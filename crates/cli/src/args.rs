@@ -237,6 +237,12 @@ pub(crate) struct ArenaOptions {
     #[arg(long, value_name = "FAMILY/N", conflicts_with = "only")]
     pub(crate) point: Option<String>,
 
+    /// Makes only these points of these families, separated by commas: `bulk-evaluation/1-3,web-tuning/4,sized-tuning`.
+    ///
+    /// Without a number, all points of the family. The runs have folders of their own.
+    #[arg(long, value_name = "FAMILY[/N[-M]],...", conflicts_with_all = ["only", "point"])]
+    pub(crate) points: Option<String>,
+
     /// Also shows the decisions of the first two schedulers in the second in which they part.
     #[arg(long, requires = "point")]
     pub(crate) explain: bool,
@@ -257,9 +263,9 @@ pub(crate) struct ArenaOptions {
     #[arg(long, value_name = "DIR", default_value = "pathweave-arena")]
     pub(crate) out: PathBuf,
 
-    /// The folder with the plans.
-    #[arg(long, value_name = "DIR", default_value = "arena")]
-    pub(crate) from: PathBuf,
+    /// A folder with other plans [default: the plans that the program carries].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) from: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) jobs: Jobs,

@@ -11,6 +11,7 @@
 //! }
 
 mod ablate;
+mod arena;
 mod arena_point;
 mod args;
 mod compare;
@@ -74,7 +75,7 @@ pub fn main_of(arguments: impl IntoIterator<Item = OsString>, program: Option<Pa
         Command::Sweep(options) => sweep::sweep(&options, &registry, &simulate),
         Command::Arena(options) => match &options.point {
             Some(wanted) => arena_point::point(&options, wanted, &registry, &simulate),
-            None => sweep::arena(&options, &registry, &simulate),
+            None => arena::arena(&options, &registry, &simulate),
         },
         Command::Reproduce(options) => reproduce::reproduce(&options, &registry, &simulate),
         Command::Validate(options) => validate::validate(&options, &registry),

@@ -65,7 +65,8 @@ pub(crate) fn write(options: &NewSchedulerOptions, registry: &Registry) -> Resul
     }
     let text = format!(
         "{folder}: the rule is in src/scheduler.rs. Next:\n  cd {folder}\n  cargo test\n  cargo run --release -- compare --schedulers \
-         {name},minrtt\n  cargo run --release -- explain wifi-lte --scheduler {name}\n",
+         {name},minrtt\n  cargo run --release -- explain wifi-lte --scheduler {name}\n  \
+         cargo run --release -- arena {name} --against minrtt --points bulk-evaluation/1-3\n",
         folder = folder.display()
     );
     io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::writing("standard output"))?;

@@ -39,9 +39,8 @@ impl Ready {
         Ok(Ready { plan, program: this_program()? })
     }
 
-    /// Reads a plan from `text`, which is in the file at `path`, and all files that it names.
-    pub(crate) fn parse(path: &Path, text: &str, quick: bool, registry: &Registry) -> Result<Self, Failure> {
-        let plan = ReadyPlan::parse(&path.display().to_string(), text, path.parent(), quick, registry)?;
+    /// A plan that has been read already.
+    pub(crate) fn of(plan: ReadyPlan) -> Result<Self, Failure> {
         Ok(Ready { plan, program: this_program()? })
     }
 

@@ -19,6 +19,7 @@
 //! assert_eq!(outcome.results.len(), 4);
 //! ```
 
+mod arena;
 mod execute;
 mod explain;
 mod failure;
@@ -28,6 +29,7 @@ mod report;
 mod sweep;
 mod validation;
 
+pub use arena::{Arena, COMPETING, Competition, Points};
 pub use execute::{Engine, Prepare, Run, failed, simulate};
 pub use execute::{NoWatch, RunOutcome, Watch, execute, spread, stopped_line};
 pub use explain::{Explained, explanation};

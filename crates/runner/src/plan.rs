@@ -245,6 +245,24 @@ pub fn chosen(list: &str, registry: &Registry) -> Result<Vec<SchedulerSpec>, Fai
     Ok(specs)
 }
 
+/// The schedulers in lists with commas, each once, as written.
+///
+/// # Errors
+/// If an entry is wrong.
+pub(crate) fn chosen_names<'a>(
+    lists: impl IntoIterator<Item = &'a str>,
+    registry: &Registry,
+) -> Result<Vec<String>, Failure> {
+    let mut names: Vec<String> = Vec::new();
+    for name in lists.into_iter().flat_map(|list| list.split(',')).map(str::trim).filter(|name| !name.is_empty()) {
+        SchedulerSpec::parse(name).and_then(|spec| spec.check(registry))?;
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
+}
+
 /// The trace files that one scenario names.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Traces {

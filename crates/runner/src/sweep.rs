@@ -8,7 +8,7 @@ use crate::plan::check;
 use pathweave_algorithms::Registry;
 use pathweave_experiments::plan::{Plan, PlanFiles};
 use pathweave_experiments::record::Record;
-use pathweave_experiments::runs::{OpenError, Sources, Sweep};
+use pathweave_experiments::runs::{Cell, OpenError, Sources, Sweep};
 use pathweave_lab::scenario::{BUILTIN, Document, builtin};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -37,6 +37,15 @@ pub struct Bundle {
     named: BTreeMap<String, (String, String)>,
     /// The traces of each scenario.
     traces: Vec<Traces>,
+}
+
+impl Bundle {
+    /// A plan's text, called `file` in messages, with the files that it may name.
+    pub(crate) fn of<'a>(file: &str, text: &str, quick: bool, files: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let folder = file.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+        let named = files.map(|(name, text)| (name.to_owned(), (format!("{folder}{name}"), text.to_owned()))).collect();
+        Bundle { file: file.into(), text: text.into(), quick, named, traces: Vec::new() }
+    }
 }
 
 /// The source of the files that a plan names: the plan's folder, or copies in a bundle.
@@ -148,6 +157,17 @@ impl ReadyPlan {
         let library = Library { folder: None, copies: Some(&self.texts), read: RefCell::default() };
         let Some(Ok(sweep)) = plan.map(|plan| Sweep::new(plan, registry, &library)) else { return Ok(None) };
         Self::of(keep(sweep), self.texts.clone(), &library, registry).map(Some)
+    }
+
+    /// The plan with the runs of the cells that `keep` accepts. Points keep their numbers.
+    ///
+    /// # Errors
+    /// If a trace cannot be read.
+    pub(crate) fn only(mut self, keep: impl Fn(&Cell) -> bool) -> Result<Self, Failure> {
+        self.sweep.cells.retain(|cell| keep(cell));
+        let unreadable = |(name, reason)| Failure::Input(format!("{name}: {reason}"));
+        self.hash = self.sweep.hash(&self.files).map_err(unreadable)?;
+        Ok(self)
     }
 
     fn from(texts: Bundle, library: &Library<'_>, registry: &Registry) -> Result<Self, Failure> {

@@ -1,4 +1,4 @@
-//! `pathweave arena --against`, and one point of it.
+//! `pathweave arena --against`, some points of it, and one.
 
 use crate::{folder, pathweave, stderr, stdout};
 use std::fs;
@@ -46,6 +46,45 @@ fn the_page_begins_with_the_answer_and_each_point_is_opened_by_its_command() {
         ("blest --point tiny/1 --explain", "error: --explain compares two schedulers; name two, "),
     ] {
         let output = arena(&arguments.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(stderr(&output).starts_with(message), "{arguments}: {}", stderr(&output));
+    }
+}
+
+/// The folder of the test has no plans: the program carries them.
+#[test]
+fn some_points_of_the_carried_plans_are_run_and_one_is_opened_anywhere() {
+    let folder = folder("arena-carried");
+    let arena = |more: &str| {
+        let words = format!("arena minrtt,roundrobin --seeds 1 --out out {more}");
+        pathweave(&folder, &words.split_whitespace().collect::<Vec<_>>())
+    };
+    let output = arena("--points sized-tuning/2,small-window-tuning/steady/1-2");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.starts_with("2 schedulers · 3 comparisons · 1 seed\n"), "{text}");
+    assert!(text.ends_with("\nAs a page: out/arena.html\n"), "{text}");
+    let page = fs::read_to_string(folder.join("out/arena.html")).expect("there is a page");
+    let command = "pathweave arena minrtt,roundrobin --seeds 1 --out out --point sized-tuning/2 --explain";
+    assert!(page.contains(command), "points keep their numbers");
+
+    let output = arena("--point sized-tuning/2");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = fs::read_to_string(folder.join("out/points/sized-tuning-2.html")).expect("there is a page");
+    // The page's commands need the scenario as a file.
+    let file = "out/points/_two-paths.toml";
+    assert!(page.contains(&format!("pathweave explain {file}")) && folder.join(file).exists());
+
+    for (arguments, message) in [
+        ("--points sized-tuning/0", "error: --points = sized-tuning/0: write FAMILY, FAMILY/N or FAMILY/N-M, "),
+        ("--points sized-tunings/1", "error: --points: unknown plan `sized-tunings`; did you mean `sized-tuning`?"),
+        ("--points sized-tuning/9999", "error: --points: sized-tuning has no point 9999; the plan has "),
+        (
+            "--only recorded",
+            "error: the plans need recordings of cellular links, which the program does not carry; --from ",
+        ),
+    ] {
+        let output = arena(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments}");
         assert!(stderr(&output).starts_with(message), "{arguments}: {}", stderr(&output));
     }

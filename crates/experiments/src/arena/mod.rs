@@ -60,12 +60,17 @@ fn duel(scores: &[Scores]) -> Option<Duel<'_>> {
     Duel::of(&scores.iter().filter(|s| s.who == Who::Scheduler).collect::<Vec<_>>())
 }
 
+/// Whether the first scheduler is better than the second one, in a sentence. `None` if there is no point with both scores.
+pub fn answer(scores: &[Scores]) -> Option<String> {
+    duel(scores).map(|duel| duel.sentence())
+}
+
 /// The answer and all tables as text, except tables that are too wide. `seeds`: the largest number of seeds of any
 /// plan.
 pub fn text(scores: &[Scores], seeds: u64) -> String {
     let mut out = format!("{}\n{SCALE}\n", about(scores, seeds));
-    if let Some(duel) = duel(scores) {
-        let _ = writeln!(out, "\n{}", duel.sentence());
+    if let Some(answer) = answer(scores) {
+        let _ = writeln!(out, "\n{answer}");
     }
     for table in tables(scores, seeds).iter().filter(|t| !t.page_only) {
         out.push('\n');

@@ -6,6 +6,7 @@ use crate::runs::{Cell, Sweep};
 use pathweave_lab::bound::two_path_formula_mbps;
 use pathweave_lab::scenario::{Connection, Scenario, Workload};
 use pathweave_report::{Estimate, quantile_of};
+use std::collections::BTreeSet;
 
 /// A score below this is worse than the best single path.
 pub(super) const BELOW: f64 = 0.975;
@@ -140,8 +141,10 @@ pub fn add(all: &mut Vec<Scores>, sweep: &Sweep, results: &Results, references: 
             all.push(Scores { scheduler: name.clone(), who: *who, points: Vec::new() });
         }
     }
+    // A sweep may have some of the points only.
+    let there: BTreeSet<(usize, usize)> = sweep.cells.iter().map(|c| (c.scenario, c.point)).collect();
     for scenario in 0..sweep.plan.scenarios.len() {
-        for point in 0..sweep.plan.points.len() {
+        for point in (0..sweep.plan.points.len()).filter(|point| there.contains(&(scenario, *point))) {
             let place = Place { sweep, results, scenario, point, references };
             for (who, name, variants) in &entrants {
                 let Some(own) = place.best(variants) else { continue };
