@@ -228,8 +228,8 @@ pub(crate) struct ArenaOptions {
     #[arg(value_name = "SCHEDULERS")]
     pub(crate) schedulers: Option<String>,
 
-    /// More schedulers to compare the first one with, separated by commas. The page begins with the first of them
-    /// [default: the second of SCHEDULERS].
+    /// More schedulers, separated by commas, that the first one is compared with. The first of these is its opponent in
+    /// the answer and in --point [default: the second of SCHEDULERS].
     #[arg(long, value_name = "A,B", requires = "schedulers")]
     pub(crate) against: Option<String>,
 

@@ -33,10 +33,10 @@ impl<'a> Duel<'a> {
         let all = Pair::of(&first.points, &other.points)?;
         let known = families(std::slice::from_ref(first));
         let family = |&(plan, scenario): &(&'a str, &'a str)| {
-            let (own, its) = (first.of((plan, scenario)), other.of((plan, scenario)));
+            let points: Vec<_> = first.of((plan, scenario)).zip(other.of((plan, scenario))).collect();
             let one_of_several = known.iter().filter(|(p, _)| *p == plan).count() > 1;
-            let pair = Pair::of(first.of((plan, scenario)), other.of((plan, scenario)))?;
-            Some(Family { plan, scenario, one_of_several, pair, points: own.zip(its).collect() })
+            let pair = Pair::of(points.iter().map(|(own, _)| *own), points.iter().map(|(_, its)| *its))?;
+            Some(Family { plan, scenario, one_of_several, pair, points })
         };
         Some(Duel { first, other, all, families: known.iter().filter_map(family).collect() })
     }
@@ -96,9 +96,11 @@ impl<'a> Duel<'a> {
                 family.pair.mean()
             );
         }
-        out.push_str("</tbody></table></div>\n<div class=\"card\"><h3>Points</h3><p class=\"note\">The points of each family, those \
-                      where the other is ahead the most first. Scores: 1 is the best single path. The command shows the scenario, \
-                      both schedulers' runs, and the decisions of both in the second in which they part.</p>\n");
+        out.push_str(
+            "</tbody></table></div>\n<div class=\"card\"><h3>Points</h3><p class=\"note\">The points of each family, in ascending \
+             order of \u{201c}Better by\u{201d}. Scores: 1 is the best single path. The command shows the scenario, both schedulers' \
+             runs, and the decisions of both in the second in which the amounts of data that they deliver differ the most.</p>\n",
+        );
         for (i, family) in self.families.iter().enumerate() {
             self.points(&mut out, i, family, command);
         }

@@ -1,7 +1,7 @@
 //! Tables over all points: the ranking, and comparisons of schedulers with each other and with the best of all others.
 
 use super::scores::{ALIKE, BELOW, Point, Scores, mean, percentile};
-use super::tables::{Cell, Table, fine};
+use super::tables::{Cell, Table, fine, percent};
 use pathweave_report::Estimate;
 
 /// The schedulers in order of their mean scores, the best first.
@@ -158,8 +158,8 @@ pub(super) fn best_of_all(scores: &[&Scores]) -> Table {
         if ratios.is_empty() {
             table.row(vec![name.into(), "one seed cannot tell".into(), "–".into(), "–".into()]);
         } else {
-            let share = 100.0 * within as f64 / ratios.len() as f64;
-            table.row(vec![name.into(), within.to_string(), ratios.len().to_string(), format!("{share:.1} %")]);
+            let share = percent(Some(within as f64 / ratios.len() as f64));
+            table.row(vec![name.into(), within.to_string(), ratios.len().to_string(), share]);
         }
     }
     table

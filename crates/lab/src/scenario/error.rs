@@ -138,7 +138,8 @@ fn names_in(allowed: &str) -> impl Iterator<Item = &str> {
 }
 
 impl fmt::Display for ScenarioError {
-    /// Writes `FILE:LINE: key = value: allowed: ...`, without a line for text from the command line.
+    /// Writes `FILE:LINE: key = value: allowed: ...`, without a line for text from the command line. An unknown name is
+    /// told as one: `FILE:LINE: unknown scheduler ...`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if !self.is_on_command_line() {
