@@ -15,7 +15,7 @@ pub fn text(name: &str) -> Option<&'static str> {
 
 /// The names of the plans, sorted, without `.toml`.
 pub fn plans() -> impl Iterator<Item = &'static str> {
-    FILES.iter().filter_map(|(name, _)| name.strip_suffix(".toml")).filter(|name| !name.starts_with('_'))
+    FILES.iter().filter_map(|(name, _)| name.strip_suffix(".toml")).filter(|name| !name.starts_with(['_', '.']))
 }
 
 #[cfg(test)]
