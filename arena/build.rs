@@ -19,6 +19,14 @@ fn main() -> io::Result<()> {
             files.push((name, path));
         }
     }
+    for file in fs::read_dir(Path::new(&folder).join("papers"))? {
+        let path = file?.path();
+        let name = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.split_once('-'));
+        // As plans name it.
+        if let Some((paper, scenario)) = name {
+            files.push((format!("../experiments/{paper}/_{scenario}.toml"), path));
+        }
+    }
     files.sort();
     let mut text = String::from("&[\n");
     for (name, path) in files {

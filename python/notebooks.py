@@ -21,8 +21,11 @@ import nbformat
 import vl_convert
 
 NOTEBOOKS = Path(__file__).parent / "notebooks"
+CHART = "application/vnd.vegalite+json"
 # Charts come as data, which is drawn here.
-BEFORE = "import altair\n_ = altair.renderers.enable('mimetype')"
+BEFORE = f"""import altair
+altair.renderers.register("stored", lambda spec, **_: {{"{CHART}": spec, "text/plain": "a chart"}})
+_ = altair.renderers.enable("stored")"""
 
 
 def executed(file: Path, folder: Path) -> Any:
@@ -57,7 +60,7 @@ def _kept(output: Any, number: int, folder: str) -> Any:
         output.execution_count = number
     data: dict[str, Any] = {}
     for kind, value in output.data.items():
-        if kind.startswith("application/vnd.vegalite"):
+        if kind == CHART:
             text = json.dumps(value, sort_keys=True)
             data["image/png"] = base64.b64encode(vl_convert.vegalite_to_png(text)).decode()
             output.metadata = nbformat.from_dict({"chart": hashlib.sha256(text.encode()).hexdigest()})

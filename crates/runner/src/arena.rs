@@ -283,7 +283,7 @@ impl Arena {
         let file = match (&self.folder, pathweave_arena::text(from)) {
             (Some(folder), _) => Some(folder.join(from)).filter(|path| path.exists()),
             (None, Some(text)) => {
-                let file = beside.join(from);
+                let file = beside.join(from.trim_start_matches("../experiments/").replace('/', "-"));
                 fs::write(&file, text).map_err(Failure::writing(file.display()))?;
                 Some(file)
             }
