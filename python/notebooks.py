@@ -72,7 +72,8 @@ def _kept(output: Any, number: int, folder: str) -> Any:
 
 def _clean(text: str, folder: str) -> str:
     text = re.sub(r"/\S*/ipykernel_\d+/\d+\.py", "CELL", text.replace(folder, "FOLDER"))
-    return re.sub(r" at 0x[0-9a-f]+", "", text)
+    # Not every version of Python marks the place in a line of a traceback alike.
+    return re.sub(r" at 0x[0-9a-f]+|\n *[~^]+(?=\n|$)", "", text)
 
 
 def shown(notebook: Any) -> list[Any]:
@@ -88,8 +89,8 @@ def main() -> None:
     for file in [Path(name) for name in sys.argv[1:]] or sorted(NOTEBOOKS.glob("*.ipynb")):
         with tempfile.TemporaryDirectory() as folder:
             notebook = executed(file, Path(folder).resolve())
-        text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True)
-        file.write_text(text + "\n", encoding="utf-8")
+        text = nbformat.writes(notebook)
+        file.write_text(f"{text.rstrip()}\n", encoding="utf-8")
         print(f"{file}: {len(text) / 1000:.0f} KB")
 
 
