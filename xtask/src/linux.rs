@@ -1,5 +1,7 @@
 //! The schedulers of `linux/` in a real kernel, beside the simulator's.
 
+#[cfg(test)]
+mod document;
 mod kernel;
 mod points;
 mod table;
