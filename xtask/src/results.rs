@@ -108,6 +108,15 @@ pub(crate) fn document(name: &str) -> Result<String, String> {
 /// # Errors
 /// If one shows something else.
 pub(crate) fn check_documents(output: &str) -> Result<(), String> {
+    check_first_answer(output)?;
+    lesson::check()
+}
+
+/// Checks that the documents show the first command's output. Runs nothing, so `output` may be another build's.
+///
+/// # Errors
+/// If one shows something else.
+pub(crate) fn check_first_answer(output: &str) -> Result<(), String> {
     for (name, part) in SHOWN {
         if split(name, &document(name)?)?.1 != part(output) {
             return Err(format!(
@@ -116,7 +125,7 @@ pub(crate) fn check_documents(output: &str) -> Result<(), String> {
             ));
         }
     }
-    lesson::check()
+    Ok(())
 }
 
 /// Updates all committed results.

@@ -4,7 +4,7 @@
 use super::bare::{self, Bare};
 use super::{MACHINE, VERSION, folder};
 use crate::python::readme_example;
-use crate::results::{check_documents, text};
+use crate::results::{check_first_answer, text};
 use crate::run::{capture, program, run, works};
 use crate::steps::{Steps, now};
 use std::time::Duration;
@@ -54,7 +54,7 @@ fn script() -> Result<(), String> {
     let bare = Bare::new("script")?;
     within_time(|| {
         run(&mut bare.inside("sh /release/install.sh"))?;
-        check_documents(&text(&mut bare.inside("pathweave compare"))?)
+        check_first_answer(&text(&mut bare.inside("pathweave compare"))?)
     })?;
     run(&mut bare
         .inside("ls /usr/local/share/man/man1/pathweave.1.gz /usr/local/share/bash-completion/completions/pathweave"))?;
@@ -70,7 +70,7 @@ fn debian() -> Result<(), String> {
     let bare = Bare::new("deb")?;
     within_time(|| {
         run(&mut bare.inside("dpkg --install /release/*.deb"))?;
-        check_documents(&text(&mut bare.inside("pathweave compare"))?)
+        check_first_answer(&text(&mut bare.inside("pathweave compare"))?)
     })?;
     // The feature `tun`: without it there is no such command.
     run(&mut bare.inside("pathweave perf --help >/dev/null && pathweave emulate --help >/dev/null"))?;
