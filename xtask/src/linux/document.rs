@@ -47,6 +47,7 @@ fn plain(table: &str) -> String {
         let [_, scheduler, runs, of_default, of_plain, below, least, ..] = cells[..] else {
             panic!("a row of the table: {line}")
         };
+        let below = format!("{below}/{runs}");
         format!("  {scheduler:<18}{of_default:>11}{of_plain:>13}{below:>11}{least:>9}\n")
     };
     table.lines().skip(2).map(row).collect()
