@@ -40,8 +40,8 @@ pub(crate) fn text(command: &mut Command) -> Result<String, String> {
 /// # Errors
 /// If one does not build.
 pub(crate) fn build() -> Result<(), String> {
-    let packages =
-        ["", "-digests", "-gates", "-faults", "-simulator", "-python"].map(|name| format!("--package pathweave{name} "));
+    let packages = ["", "-digests", "-gates", "-faults", "-simulator", "-python"]
+        .map(|name| format!("--package pathweave{name} "));
     run(&mut cargo(&format!("build --release {} --bins --features pathweave/tun", packages.concat())))
 }
 
