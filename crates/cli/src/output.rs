@@ -28,7 +28,10 @@ pub(crate) enum Content {
     /// Lines of JSON, one object each.
     Lines,
     /// One JSON object.
-    #[cfg_attr(not(feature = "tun"), expect(dead_code, reason = "`perf` alone writes it, which the feature tun adds"))]
+    #[cfg_attr(
+        not(any(feature = "tun", test)),
+        expect(dead_code, reason = "`perf` alone writes it, which the feature tun adds")
+    )]
     Json,
     /// A capture in the format pcapng.
     Capture,
