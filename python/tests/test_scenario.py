@@ -107,7 +107,7 @@ def test_what_is_no_setting_is_a_type_error_that_names_what_is(value):
 
 def test_a_number_that_needs_its_unit():
     scenario = Scenario.builtin("wifi-lte")
-    with pytest.raises(ScenarioError, match="^rate = 8: allowed: a rate such as 8Mbps"):
+    with pytest.raises(ScenarioError, match="^path.rate = 8: allowed: a rate such as 8Mbps"):
         scenario.path.rate = 8
     with pytest.raises(ScenarioError, match="^duration = -5s: allowed: a time above zero"):
         scenario.duration = -5

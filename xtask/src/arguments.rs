@@ -22,7 +22,7 @@ pub(crate) struct Bless {
 /// A chore or a check.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Chore {
-    /// Run all checks, as CI does (about 40 minutes on 2 cores); first install the tools that they need
+    /// Run all checks, as CI does (about 25 minutes on 2 cores); first install the tools that they need
     Test {
         /// Install nothing; fail if a tool is missing
         #[arg(long)]

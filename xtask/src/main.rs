@@ -279,7 +279,7 @@ fn faults(arguments: &[impl AsRef<OsStr>]) -> Result<(), String> {
 
 /// Processor time of the tables that all checks make again: three tables of seconds.
 const SECONDS_OF_TABLES: f64 = 30.0;
-/// Time after which the checks have hung. All checks take about 40 minutes on two processors.
+/// Time after which the checks have hung. All checks take about 25 minutes on two processors.
 const TEST_LIMIT: Duration = Duration::from_secs(70 * 60);
 
 /// Runs every check of the project, even if some fail.
