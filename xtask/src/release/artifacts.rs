@@ -23,20 +23,30 @@ const OLDEST: &str = "manylinux2014";
 /// If Cargo does not accept a crate.
 pub(super) fn crates() -> Result<(), String> {
     let names = published()?;
+    // Cargo keeps the packages that it has unpacked by the path of this folder, and would take those of an earlier commit
+    // with the same version.
+    let place = target().join(format!("package-{}", commit()?));
     // Not the whole workspace: Cargo wants each dependency of a package in a registry, and crates that are not published
     // depend on others of their kind.
-    run(cargo("package --quiet").args(names.iter().flat_map(|name| ["--package", name])))?;
+    let packages = names.iter().flat_map(|name| ["--package", name]);
+    run(cargo("package --quiet --target-dir").arg(&place).args(packages))?;
     for name in names {
         let file = format!("{name}-{VERSION}.crate");
-        let from = target().join("package").join(&file);
+        let from = place.join("package").join(&file);
         fs::copy(&from, folder().join(file)).map_err(wrong(&from))?;
     }
-    Ok(())
+    fs::remove_dir_all(&place).map_err(wrong(&place))
 }
 
 /// Cargo's folder with the command.
 fn built() -> PathBuf {
     target().join(TARGET).join("fast")
+}
+
+/// The commit, short.
+fn commit() -> Result<String, String> {
+    let commit = capture(&mut program("git", "rev-parse --short=8 HEAD"))?;
+    Ok(String::from_utf8_lossy(&commit).trim().to_owned())
 }
 
 /// Time of the commit, which archives have in place of the time when they are made. So the same commit gives the same bytes.
