@@ -44,7 +44,8 @@
     });
     const notes = rows.map(([row, i]) => i === scenario.reference ? "reference" : difference(row, unit));
     const left = narrow ? 0 : Math.min(Math.max(60, ...rows.map(r => textWidth(name(r), 13, 600))) + 14, width * 0.34);
-    const valueWidth = Math.max(30, ...values.map(v => textWidth(v, 13, 600))) + 10;
+    // 7 pixels before a value, 14 behind it.
+    const valueWidth = Math.max(30, ...values.map(v => textWidth(v, 13, 600))) + 21;
     const noteWidth = Math.max(narrow ? 0 : textWidth("against the reference", 12), ...notes.map(n => textWidth(n, 12))) + 16;
     const shareWidth = !several ? 0 : narrow ? width : Math.min(190, width * 0.17);
     const bars = narrow ? width - valueWidth - noteWidth : width - left - valueWidth - noteWidth - shareWidth - 8;
