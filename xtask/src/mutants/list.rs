@@ -137,6 +137,25 @@ mod tests {
         Ok(())
     }
 
+    /// A pattern of a function that was renamed matches nothing, and nobody would notice.
+    #[test]
+    fn each_function_of_the_configuration_exists() -> Result<(), Box<dyn std::error::Error>> {
+        let configuration = std::fs::read_to_string(root().join(".cargo/mutants.toml"))?;
+        let patterns = configuration.lines().filter_map(|line| line.trim().split_once(r"\.rs.*\b"));
+        let mut names_seen = 0;
+        for (file, names) in patterns {
+            let file = format!("crates/proto/src/{}.rs", file.trim_start_matches('\''));
+            let source = std::fs::read_to_string(root().join(&file)).map_err(|e| format!("{file}: {e}"))?;
+            let names = names.split_once(r"\b").map_or(names, |(names, _)| names);
+            for name in names.trim_matches(['(', ')']).split('|') {
+                assert!(source.contains(&format!("fn {name}(")), "{file} has no function {name}");
+                names_seen += 1;
+            }
+        }
+        assert!(names_seen > 50, "the file has other patterns than this test reads: {names_seen} names");
+        Ok(())
+    }
+
     #[test]
     fn a_change_that_makes_no_difference_needs_a_reason() {
         let names = with_reasons("# Why.\n\na.rs: delete ! in f # it is tidied later\n");

@@ -9,7 +9,7 @@ use pathweave_wire::{Ecn, Flags, Payload, Segment};
 /// Age up to which timestamps can be compared (RFC 7323 §5.5).
 const TIMESTAMP_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 
-/// An acknowledgement whose sequence number is behind by less than this, or by less than a window, may have been
+/// An acknowledgement whose sequence number is behind by at most this many bytes, or by at most a window, may have been
 /// overtaken by data, so its sender needs no answer.
 const OVERTAKEN: u64 = 1 << 16;
 

@@ -259,6 +259,23 @@ fn an_acknowledgement_that_was_overtaken_is_not_answered() {
     assert_eq!(pair.sent(Server).count(), 0);
 }
 
+/// An older one can only be a probe, or of a sender that is lost.
+#[test]
+fn an_acknowledgement_counts_as_overtaken_by_64_kib_at_most() {
+    for (behind, answers) in [(65_536, 0), (65_537, 1)] {
+        let receive_buffer = ReceiveBuffer::Fixed(30_000);
+        let mut pair = Pair::new(&[10], ConnectionConfig { receive_buffer, ..tcp_config() });
+        pair.connect();
+        pair.write(Client, 100_000);
+        pair.run_for(secs(5));
+        let mut late = pair.forge(Client, 0);
+        late.seq = pair.sent(Server).next_back().expect("it acknowledges").segment.ack.wrapping_sub(behind);
+        pair.clear_log();
+        pair.inject(Server, late);
+        assert_eq!(pair.sent(Server).count(), answers, "{behind}");
+    }
+}
+
 /// "TCP implementations SHOULD allow a received RST segment to include data" (RFC 9293 §3.5.3), and "MUST process the
 /// RST and URG fields of all incoming segments, even when the receive window is zero" (§3.4).
 #[test]
