@@ -288,8 +288,7 @@ impl View {
 #[pyclass(module = "pathweave._native", frozen, get_all)]
 #[derive(Default)]
 pub(crate) struct Event {
-    /// The kind of event: `acked`, `lost`, `rtt-sample`, `window-blocked`, `window-unblocked`, `subflow-up`,
-    /// `subflow-down`, `data-written` or `assigned`.
+    /// What happened: `acked`, `lost`, `rtt-sample`, `window-blocked`, `window-unblocked`, `subflow-up`, `subflow-down`, `data-written` or `assigned`.
     kind: &'static str,
     /// The subflow of the event, if it has one.
     subflow: Option<u8>,
