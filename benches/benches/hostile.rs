@@ -317,7 +317,7 @@ fn hostile_ack_sack(count: u64) -> u64 {
     count
 }
 
-/// Acknowledgements that say that every other segment has arrived, so that all blocks have holes between them.
+/// Acknowledgements with SACK blocks for every other segment, so that all blocks have holes between them.
 fn hostile_ack_sack_holes(count: u64) -> u64 {
     let mut talk = sending(2000);
     for n in 0..950 {

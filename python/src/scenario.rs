@@ -36,7 +36,7 @@ impl Document {
         self.clone()
     }
 
-    /// Overrides a setting, and says at once if the setting does not take the value.
+    /// Overrides a setting, and says at once if the setting does not allow the value.
     fn set(&mut self, py: Python<'_>, key: &str, value: &str) -> PyResult<()> {
         let mut document = self.source.document.clone();
         document.set(key, value).map_err(|error| scenario_error(py, &error))?;

@@ -21,9 +21,9 @@ pub(crate) struct Table {
 
 /// A column under way.
 pub(crate) enum Column {
-    /// Words that are different in most rows.
+    /// Text that differs in most rows.
     Text(Vec<Option<String>>),
-    /// Words of which there are few.
+    /// Text with few different values, such as names; stored as a dictionary.
     Word(Vec<Option<String>>),
     /// Numbers.
     Number(Vec<Option<f64>>),
@@ -31,9 +31,9 @@ pub(crate) enum Column {
     Whole(Vec<Option<u64>>),
     /// Whole numbers.
     Signed(Vec<Option<i64>>),
-    /// Yes and no.
+    /// Truth values.
     Truth(Vec<Option<bool>>),
-    /// Several numbers.
+    /// A list of numbers in each row.
     Numbers(Vec<Vec<f64>>),
 }
 

@@ -1,8 +1,8 @@
-//! The shape of the code: no file that is too long, and no two rooms or files of a crate that need each other. It also says how
-//! long the files are.
+//! The shape of the code: no file that is too long, and no two rooms or files of a crate that need each other. The
+//! check also prints how long the files are.
 //!
-//! A room is a folder or a file directly below a crate's `src`. A file that has modules of its own (`mod.rs`) joins them, so it
-//! may need them and they may need it. Tests may look everywhere and are left out.
+//! A room is a folder or a file directly below a crate's `src`. A file that has modules of its own (`mod.rs`) joins
+//! them, so it may need them and they may need it. Tests may look everywhere and are left out.
 
 mod needs;
 

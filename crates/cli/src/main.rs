@@ -1,4 +1,4 @@
-//! The command.
+//! The program `pathweave`: the command of the library, with the built-in schedulers and controllers.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The loop between endpoints, the applications behind them, and whatever carries their packets.
+//! The loop between endpoints, the applications behind them, and the device that carries their packets.
 //!
 //! The engine (`pathweave-proto`) does no input or output. A program around it has to take packets from a device and
 //! give them to an [`Endpoint`](pathweave_proto::Endpoint), send the endpoint's answers, run the applications, and come

@@ -179,7 +179,7 @@ impl Counts<'_> {
         }
     }
 
-    /// Where means are lower, or that none is although something is undecided.
+    /// A sentence that names the points with lower means, or says that there are none although some case is undecided.
     fn worst_mean(&self, sweep: &Sweep, measure: Judged) -> Option<String> {
         let Words { mean, worst, sign, .. } = Words::of(measure);
         let percent = HEADERS * 100.0;

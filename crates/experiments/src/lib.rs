@@ -1,4 +1,4 @@
-//! Experiments as data.
+//! Experiments as data: plans of sweeps, their runs and records, and verdicts on claims.
 //!
 //! A [`Plan`](plan::Plan) is a TOML file: scenarios, the schedulers to run on them, parameters with their values,
 //! seeds, figures and claims. A [`Sweep`](runs::Sweep) is the plan with all its runs. A [`Record`](record::Record)

@@ -1,4 +1,4 @@
-//! From a plan to its runs, and their numbers.
+//! Expands a plan into its runs, and numbers the runs.
 
 use crate::plan::{Override, Plan, PlanScenario, PlanVariant, What};
 use pathweave_algorithms::Registry;

@@ -103,9 +103,9 @@ impl Default for Codel {
     }
 }
 
-/// What CoDel did to a packet during a dequeue.
+/// CoDel's action on a packet during a dequeue.
 pub(crate) enum Verdict<P> {
-    /// This packet is dropped.
+    /// CoDel dropped this packet.
     Drop(Entry<P>),
     /// The packet that comes out has been marked.
     Marked,

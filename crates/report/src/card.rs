@@ -16,7 +16,7 @@ pub struct About {
     pub scenario: String,
     /// One or two lines about what the scenario shows.
     pub description: String,
-    /// The scenario's source.
+    /// The source of the scenario's values, such as a paper and its section.
     pub source: String,
     /// The call of `pathweave explain` for the scenario, without the scheduler and the seed; empty if unknown.
     pub command: String,

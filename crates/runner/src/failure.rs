@@ -53,20 +53,23 @@ thread_local! {
 }
 
 /// Parts of the paths of Pathweave's own sources.
-const OURS: [&str; 10] = [
+const OURS: [&str; 12] = [
     "crates/units/src/",
     "crates/wire/src/",
     "crates/scheduler/src/",
     "crates/proto/src/",
     "crates/algorithms/src/",
+    "crates/driver/src/",
     "crates/netsim/src/",
     "crates/lab/src/",
     "crates/report/src/",
+    "crates/experiments/src/",
     "crates/runner/src/",
     "crates/cli/src/",
 ];
 
-/// The panic for a failure of a scheduler in another language. Its message needs no further explanation.
+/// The payload of a panic with which a scheduler in another language fails. [`caught`] reports its text without a place
+/// in the code.
 #[derive(Debug)]
 pub struct SchedulerFault(pub String);
 
@@ -117,6 +120,7 @@ mod tests {
             ("/home/ada/my-rule/src/scheduler.rs", true),
             ("crates/proto/src/connection/schedule.rs", false),
             ("crates/scheduler/src/send_map.rs", false),
+            ("crates/driver/src/driver.rs", false),
             ("/home/ada/.cargo/git/checkouts/pathweave-1/2/crates/lab/src/sim/mod.rs", false),
             ("/home/ada/.cargo/registry/src/index/bytes-1.0/src/bytes.rs", false),
             ("/rustc/5980/library/core/src/option.rs", false),

@@ -1,4 +1,4 @@
-//! From names and files to runs on threads, for the command and the Python package.
+//! Opens scenarios by name or file and makes their runs on threads, for the command and the Python package.
 //!
 //! [`open`] finds a scenario, [`plans`] checks everything that is to be run, and [`execute`] makes the runs. If
 //! [`Watch::stop`] ends them early, the finished runs are kept. Terminal, progress bar and signals belong to the

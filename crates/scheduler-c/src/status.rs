@@ -17,7 +17,7 @@ pub enum Status {
     Size = 2,
     /// There is no scheduler of this name.
     UnknownScheduler = 3,
-    /// The scheduler has no such parameter, or the parameter does not take the value.
+    /// The scheduler has no such parameter, or the parameter does not allow the value.
     Parameter = 4,
     /// A path's number is not below `PATHWEAVE_MAX_PATHS`, or a view has more paths than that.
     PathNumber = 5,

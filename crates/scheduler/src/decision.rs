@@ -67,7 +67,9 @@ pub struct Assign {
 pub enum WindowUse {
     /// The range is clipped to the room in the window now.
     Respect,
-    /// The range may queue on the subflow beyond its window, up to its send buffer.
+    /// The range may queue on the subflow beyond its window. If the subflow's send buffer has any room, the subflow
+    /// takes all of the range. A host that keeps written data in fragments
+    /// ([`View::fragment_ends`](crate::View::fragment_ends)) stops after the fragment that fills the buffer.
     Queue,
 }
 

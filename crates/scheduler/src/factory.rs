@@ -124,7 +124,7 @@ impl ChosenScheduler {
     /// Makes the scheduler.
     ///
     /// # Errors
-    /// If the factory does not take a value.
+    /// If the factory rejects the value of a parameter.
     pub fn build(&self) -> Result<Box<dyn Scheduler>, ParameterError> {
         self.factory.build(&self.values)
     }

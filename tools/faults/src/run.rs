@@ -56,13 +56,13 @@ pub struct Fault {
 /// The end of one side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// There never was a connection.
+    /// No connection was ever made.
     Never,
-    /// In order.
+    /// The connection ended in order.
     Closed,
-    /// With an error.
+    /// The connection ended with an error.
     Failed(ConnectionError),
-    /// It has not ended.
+    /// The connection has not ended.
     Open,
 }
 

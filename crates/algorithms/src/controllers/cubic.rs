@@ -91,8 +91,8 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// W_max; 0 before the first loss.
     last_max: u32,
-    /// Segments that must be acknowledged for one more in the window, and the time and window for which that was
-    /// computed.
+    /// Acknowledged segments for which the window grows by one segment. The next field has the time and the window of
+    /// the computation.
     per_increase: u32,
     computed: Option<(Instant, u32)>,
     delay_min: Option<Duration>,

@@ -90,7 +90,7 @@ impl FractionalIncrease {
 /// A path with the quantities that appear in the equations of coupled controllers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoupledPath {
-    /// Whether this is the subflow whose controller asks.
+    /// Whether this is the path of the controller that asks.
     pub own: bool,
     /// Congestion window, segments.
     pub cwnd: f64,

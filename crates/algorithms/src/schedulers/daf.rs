@@ -84,8 +84,9 @@ pub struct Feedback {
     /// Whether rounds with a loss are ignored (`losses=exempt`).
     exempts_losses: bool,
     rounds: [Round; SubflowId::MAX_SUBFLOWS],
-    /// Which subflow carries which byte, from the lowest DATA_ACK on that may come with the acknowledgement of an F_j.
-    /// The connection's own map begins at the highest DATA_ACK, which a faster subflow may have brought earlier.
+    /// The subflow of each byte. The acknowledgement of an F_j may come with an old DATA_ACK, so this map begins at the
+    /// lowest one that may still come. The connection's own map begins at the highest one, which a faster subflow may
+    /// have brought.
     carried: SendMap,
 }
 

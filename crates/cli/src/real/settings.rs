@@ -5,7 +5,7 @@ use pathweave_lab::scenario::{Document, PathMode, SchedulerSpec, Variant};
 use pathweave_proto::config::ConnectionConfig;
 use pathweave_runner::Failure;
 
-/// A scenario of which only the connection is used. Its settings are the library's defaults, with these exceptions:
+/// A scenario; only its connection is used. The connection has the library's default settings, except for these:
 ///
 /// * Buffers are large enough for fast links.
 /// * All paths of the client join the server's one address, if the server announces no other.

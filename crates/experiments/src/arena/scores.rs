@@ -34,9 +34,10 @@ pub struct Point {
     pub by_seed: Vec<Option<f64>>,
     /// The scores over the first and the second half of the seeds; `None` with one seed.
     pub halves: Option<[Option<f64>; 2]>,
-    /// Goodput as a fraction of the bound, if the bound is known and goodput is compared.
+    /// Goodput as a fraction of the bound that no scheduler can exceed (`pathweave_lab::bound`), if the bound is known
+    /// and goodput is compared.
     pub bound_share: Option<f64>,
-    /// Goodput as a fraction of what two paths can deliver in order, by the formula.
+    /// Goodput as a fraction of what two paths can deliver in order, as [`two_path_formula_mbps`] computes it.
     pub formula_share: Option<f64>,
     /// The size of a transfer, bytes.
     pub size: Option<u64>,

@@ -56,7 +56,8 @@ pub enum Found {
     Supported,
     /// The whole 95 % interval is elsewhere.
     Contradicted,
-    /// The 95 % interval has both, or there is none because there is one seed.
+    /// The 95 % interval has values where the claim puts them and values elsewhere. Or there is no interval, because
+    /// there is one seed.
     Undecided,
     /// Both sides are equal with every seed, and the claim says that they differ.
     Tie,

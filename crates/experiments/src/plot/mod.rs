@@ -14,9 +14,9 @@ use axis::Frame;
 use core::fmt::Write as _;
 use pathweave_lab::metric;
 
-/// Width of a panel.
+/// Width of a panel, in the SVG's units.
 pub const WIDTH: f64 = 380.0;
-/// Height of a panel.
+/// Height of a panel, in the SVG's units.
 pub const HEIGHT: f64 = 270.0;
 /// Number of colours. Further variants use the same colours again, with dashes.
 pub(crate) const COLOURS: usize = 8;

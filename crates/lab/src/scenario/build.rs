@@ -1,4 +1,4 @@
-//! From a document to a scenario that is ready to run.
+//! Builds a scenario that is ready to run from a document.
 
 use super::connection::Maker;
 use super::data::{EndsWith, Scenario, TraceStart};

@@ -15,7 +15,7 @@ pub struct Scenario {
     pub name: String,
     /// A line or two about what the scenario shows.
     pub description: String,
-    /// The scenario's source, such as a paper and its section.
+    /// The source of the scenario's values, such as a paper and its section.
     pub source: String,
     /// Length of a run. If every measured connection ends by itself, the run ends with the last of them; it counts as
     /// stalled if it takes longer than this.

@@ -1,4 +1,4 @@
-//! From a document's tree to a scenario: sections, their keys, and the links and paths of the network.
+//! Reads the sections of a document's tree, their keys, and the links and paths of the network.
 
 use super::data::{Node, Path};
 use super::document::{Data, Document, Entry, Place, Value, shown};

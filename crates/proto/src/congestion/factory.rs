@@ -105,7 +105,7 @@ impl ChosenController {
     /// Makes a controller for a new subflow.
     ///
     /// # Errors
-    /// If the factory does not take a value.
+    /// If the factory rejects the value of a parameter.
     pub fn build(&self) -> Result<Box<dyn Controller>, ParameterError> {
         self.factory.build(&self.values)
     }

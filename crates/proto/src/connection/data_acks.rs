@@ -12,7 +12,7 @@ use pathweave_units::{Duration, Instant};
 
 impl Shared {
     /// Called if a subflow acknowledges, or has filled a hole for which other subflows' data waited. Another subflow
-    /// acknowledges too, at `due` or at once, if its DATA_ACK arrives so much sooner that it is worth a segment.
+    /// acknowledges too, at `due` or at once, if its DATA_ACK arrives early enough to be worth a segment.
     #[inline]
     pub(super) fn acknowledge_sooner(&self, now: Instant, at: &mut Split<'_>, due: Option<Instant>) {
         if self.config.share_data_acks

@@ -14,7 +14,7 @@ use pathweave_wire::{Ecn, Flags, Payload, Segment};
 
 impl Connection {
     /// Processes a segment of subflow `id`. If `no_memory` is set, its data is dropped because there is no memory for
-    /// it. Returns whether the peer is told of that.
+    /// it. Returns whether an acknowledgement tells the peer about that.
     pub(crate) fn handle_segment(
         &mut self,
         now: Instant,
@@ -83,8 +83,8 @@ impl Connection {
         tells
     }
 
-    /// Passes a segment to the subflow's TCP, and answers what TCP finds wrong with it. Returns whether the peer is told
-    /// that there is no memory.
+    /// Passes a segment to the subflow's TCP, and answers a segment that TCP finds wrong. Returns whether an
+    /// acknowledgement tells the peer that there is no memory.
     fn pass_to_tcp(
         &mut self,
         now: Instant,

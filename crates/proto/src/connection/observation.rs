@@ -109,7 +109,7 @@ pub enum Happening {
     Penalised {
         /// The subflow.
         subflow: SubflowId,
-        /// Its congestion window after that, segments.
+        /// The subflow's congestion window after that, segments.
         cwnd: u32,
     },
 

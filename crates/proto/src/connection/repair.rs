@@ -1,7 +1,8 @@
 //! Paths that do not answer: sending past late subflows, handing over the data of stale and dead ones, and reinjection.
 //!
-//! Whether one path answers is [`Health`](crate::paths::health::Health)'s, which ranges of the stream other subflows then
-//! send is the [`Sender`](crate::sender::Sender)'s (`sender/reinjection.rs`). Here is when either is asked, and who is told.
+//! [`Health`](crate::paths::health::Health) knows whether one path answers. [`Sender`](crate::sender::Sender)
+//! (`sender/reinjection.rs`) knows which ranges of the stream other subflows then send. The functions here say when to
+//! ask the two, and report the results.
 
 use super::{Connection, Happening, Kinds, Shared};
 use crate::paths::subflow::{Join, Subflow};

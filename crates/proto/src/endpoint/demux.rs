@@ -1,4 +1,4 @@
-//! Which subflow a segment belongs to.
+//! Finds the subflow that a segment belongs to.
 
 use crate::address_pair::packed;
 use core::net::SocketAddr;

@@ -99,7 +99,7 @@ impl Endpoint {
         }
     }
 
-    /// Handles a segment for a connection of which only a record is left. Returns whether the segment is dealt with.
+    /// Handles a segment for a connection that is only a record. Returns whether the segment needs nothing more.
     #[cold]
     pub(super) fn handle_waited(&mut self, now: Instant, segment: &Segment) -> bool {
         let addresses = (segment.dst, segment.src);

@@ -134,8 +134,8 @@ rules!(
             false
         }
 
-        /// Whether only the first subflow that answers carries announcements and echoes. If not, the next acknowledgement
-        /// of any of these subflows carries them.
+        /// Whether announcements of addresses, and their echoes, leave only on the first subflow that answers. If not,
+        /// they leave with the next acknowledgement on any subflow that answers.
         fn announces_on_first_subflow(&self) -> bool {
             false
         }

@@ -19,7 +19,7 @@ const UNPROVED_SYNS: u32 = 128;
 const UNPROVED_SYN_INTERVAL: Duration = Duration::from_secs(8);
 /// Most paths that are remembered as closed by the peer.
 const MOST_CLOSED_PATHS: usize = 64;
-/// Paths to the peer's proved addresses of which is remembered whether they have answered.
+/// Most paths to proved addresses of the peer for which the plan remembers whether they have answered.
 const MOST_ASKED_PATHS: usize = 64;
 
 /// Values that the endpoint gives a new subflow: random numbers, and the MTU of the path.
@@ -39,17 +39,17 @@ pub(crate) struct JoinPlan {
     retry_at: Option<Instant>,
     /// Subflows lost since a further subflow last began to carry data.
     lost: u32,
-    /// What is known of paths: our address, the peer's. One list, because each idle connection keeps it.
+    /// The state of paths, by our address and the peer's. One list, because each idle connection keeps it.
     known: Vec<(Known, IpAddr, SocketAddr)>,
     unproved: Allowance,
 }
 
-/// What is known of a path.
+/// The state of a path, as earlier joins have shown it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     /// The peer has closed it for good.
     Closed,
-    /// A join has asked it, and the peer has not answered.
+    /// A join was tried there, and the peer has not answered.
     Asked,
     /// The peer has answered there.
     Answered,

@@ -1,13 +1,14 @@
-//! Which addresses a peer may announce: those at which a host of its own can be.
+//! The addresses that a peer may announce: those at which a host of its own can be.
 //!
-//! The tables follow IANA's registries of special-purpose addresses (<https://www.iana.org/assignments/iana-ipv4-special-registry>,
+//! The tables follow IANA's registries of special-purpose addresses
+//! (<https://www.iana.org/assignments/iana-ipv4-special-registry>,
 //! <https://www.iana.org/assignments/iana-ipv6-special-registry>) and of the space of IPv6
-//! (<https://www.iana.org/assignments/ipv6-address-space>). Each entry names its RFC. An address that many hosts have (anycast) may
-//! lead to another host than the peer, so it counts as nobody's.
+//! (<https://www.iana.org/assignments/ipv6-address-space>). Each entry names its RFC. An address that many hosts have
+//! (anycast) may lead to another host than the peer, so it counts as no single host's.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Who can be at an address.
+/// The kind of host that an address can belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// A host anywhere.
@@ -20,12 +21,12 @@ enum Place {
     Laboratory,
     /// No host, this host itself, or many hosts.
     Nobody,
-    /// Packets go on to the IPv4 address that begins at this bit of an IPv6 address.
+    /// Packets are forwarded to the IPv4 address that begins at this bit of an IPv6 address.
     Holds(u32),
 }
 use Place::{Holds, Host, Laboratory, Link, Nobody, Private};
 
-/// Entries of IPv4: the prefix, its length in bits, and who is there. An address that is in none of them is a host's.
+/// Entries of IPv4: the prefix, its length in bits, and the kind of host. All other addresses belong to hosts.
 const IPV4: [([u8; 4], u32, Place); 18] = [
     ([0, 0, 0, 0], 8, Nobody),           // this network: RFC 791
     ([10, 0, 0, 0], 8, Private),         // RFC 1918
@@ -47,8 +48,8 @@ const IPV4: [([u8; 4], u32, Place); 18] = [
     ([240, 0, 0, 0], 4, Nobody),         // reserved, and the broadcast: RFC 1112, RFC 8190
 ];
 
-/// Entries of IPv6: the prefix's first three groups, its length in bits, and who is there. The first entry that holds an address counts,
-/// and nobody is at an address that is in none of them:
+/// Entries of IPv6: the prefix's first three groups, its length in bits, and the kind of host. The first entry that
+/// holds an address counts. Addresses in none of them belong to no host:
 ///
 /// * `::` and `::1`, IPv4-compatible (`::/96`) and IPv4-mapped addresses (`::ffff:0:0/96`): RFC 4291;
 /// * IPv4-translated addresses (`::ffff:0:0:0/96`): RFC 2765;

@@ -198,7 +198,8 @@ impl Mappings {
         }
     }
 
-    /// Drops the mappings of data in front of this byte of the subflow, all of which has come, except for waiting data.
+    /// Drops the mappings of data in front of byte `end` of the subflow. All of that data has arrived. Mappings of data
+    /// that waits stay.
     fn forget_before(&mut self, end: u64) {
         let first = self.waiting.front().map_or(end, |w| w.0.min(end));
         while self.known.front().is_some_and(|k| k.end() <= first)

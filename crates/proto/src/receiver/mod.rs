@@ -282,7 +282,8 @@ impl StreamReceiver {
         self.last_offered = window;
     }
 
-    /// Whether the connection has so much more room than the peer was told that a subflow should announce it.
+    /// Whether the connection has enough additional room, compared with the last announced window, for a subflow to
+    /// announce it.
     pub(crate) fn has_news(&self, occupied: u64, mptcp: bool) -> bool {
         let says = Says { limit: u64::MAX, step: 1, largest_segment: 1 };
         let room = || self.window.possible(self.queue.next(), occupied, &says);

@@ -24,7 +24,7 @@ impl Default for SubflowWindow {
     }
 }
 
-/// What a subflow can express of the connection's window. Sizes are bytes of data.
+/// The windows that a subflow can express. Sizes are bytes of data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Says {
     /// Largest window that it may offer.
@@ -183,8 +183,8 @@ impl ReceiveWindow {
         self.host.ends_quick_acks(self.buffer, occupied)
     }
 
-    /// Whether `possible`, the window of the whole connection, is so much larger than `told`, the last one announced,
-    /// that a subflow should announce it.
+    /// Whether a subflow should announce `possible`, the window of the whole connection, because it is much larger than
+    /// `told`, the last announced one.
     #[inline]
     pub(crate) fn is_news(&self, told: u64, possible: impl FnOnce() -> u64, mptcp: bool) -> bool {
         self.host.is_news(told, possible, mptcp)

@@ -13,7 +13,7 @@ pub(crate) struct Declared {
     pub(crate) ssn: u64,
     pub(crate) dsn: DataSeq,
     pub(crate) len: u32,
-    /// Its data, if it is needed for a checksum.
+    /// The mapping's data, if a checksum needs it.
     pub(crate) payload: Payload,
 }
 

@@ -34,9 +34,9 @@ pub struct Summary {
     /// Other schedulers whose runs put exactly the same packets on every link with every seed, so that all their
     /// numbers are the same.
     pub same: Vec<String>,
-    /// The path, if this is plain TCP.
+    /// The path of plain TCP; `None` for schedulers.
     pub plain_tcp: Option<usize>,
-    /// Whether that path is a backup, which would not be used alone.
+    /// Whether this is plain TCP on a backup. A backup would not be used alone.
     pub on_backup: bool,
     /// Number of runs that were asked for.
     pub planned: usize,

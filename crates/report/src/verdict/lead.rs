@@ -7,7 +7,7 @@ use super::words::{
 use crate::comparison::{BesideTcp, Comparison, Judged, Summary, all_are_behind};
 use pathweave_units::counted;
 
-/// Of schedulers that lack no seed of others.
+/// Addition for schedulers that have all seeds that others have.
 const WHOLE: &str = "with all measured seeds";
 
 /// The first sentence of the answer.

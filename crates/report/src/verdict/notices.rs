@@ -93,7 +93,7 @@ pub(crate) fn reason(text: Option<&str>) -> String {
     }
 }
 
-/// No run does what was asked of it, and the ranking is by what it delivered nevertheless.
+/// A notice that no run delivers everything it should, so that the ranking is by goodput; `None` if some run does.
 pub(super) fn none_delivers(comparison: &Comparison) -> Option<String> {
     if comparison.judged != Judged::Goodput {
         return None;
@@ -106,7 +106,7 @@ pub(super) fn none_delivers(comparison: &Comparison) -> Option<String> {
     stalled.then(|| format!("No transfer finished: {runs} of {} stalled, so goodput decides.", counted(runs, "run")))
 }
 
-/// Of messages and pages: whose messages were not delivered. This comes before any delay.
+/// For messages and pages, a notice that names the schedulers with undelivered messages. It stands before all delays.
 pub(super) fn undelivered(comparison: &Comparison) -> Option<String> {
     if comparison.judged != Judged::Delay || comparison.best_multipath().is_none_or(|best| best.value.is_none()) {
         return None;

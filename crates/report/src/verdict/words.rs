@@ -140,7 +140,7 @@ pub(super) fn nobody(comparison: &Comparison) -> String {
     }
 }
 
-/// What is shown by one seed says so: `With this seed minrtt ...`.
+/// Begins a statement about a single seed with `With this seed`.
 pub(super) fn with_this_seed(one_seed: bool, text: String) -> String {
     if one_seed { format!("With this seed {text}") } else { text }
 }

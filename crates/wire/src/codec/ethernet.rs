@@ -1,5 +1,5 @@
-//! Ethernet headers for captures. libpcap, and so tcpdump, reads no file with two link types, and none with several interfaces of raw IP.
-//! With an Ethernet header every packet can be in a capture.
+//! Ethernet headers for captures. libpcap, which tcpdump uses, rejects a file with two link types, and one with several
+//! interfaces of raw IP. So every packet of a capture gets an Ethernet header.
 
 use core::net::IpAddr;
 

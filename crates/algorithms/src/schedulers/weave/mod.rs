@@ -278,8 +278,8 @@ fn place(view: &View<'_>, ahead: u64) -> Option<Range<DataSeq>> {
     (start < map.written_end().min(view.send_window_end)).then_some(start..map.written_end())
 }
 
-/// Segments of an initial window: what a path that is not measured yet counts with in each round trip, and the most that
-/// may wait at a bottleneck.
+/// Segments of an initial window. This is the assumed rate of an unmeasured path in each round trip, and the largest
+/// queue at a bottleneck.
 const INITIAL_WINDOW: u32 = 10;
 /// Factor by which the largest recent window shrinks at each decision: to half in about 700 decisions.
 const WINDOW_DECAY: f64 = 0.999;

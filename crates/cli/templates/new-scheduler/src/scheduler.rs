@@ -5,7 +5,7 @@
 use pathweave_scheduler::parameter::{Kind, Parameter};
 use pathweave_scheduler::{Assign, Decision, Reason, Scheduler, SchedulerEntry, SubflowView, View, WindowUse};
 
-/// What the command knows of it.
+/// The rule's name, texts and parameters, for the command.
 pub(crate) const ENTRY: SchedulerEntry = SchedulerEntry {
     name: "sample-rule",
     source: "your own",

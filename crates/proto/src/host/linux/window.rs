@@ -88,7 +88,7 @@ impl Shares {
         if self.mptcp { MPTCP_SHARE } else { TCP_SHARE }
     }
 
-    /// The memory of which `buffer` is the share.
+    /// The memory that belongs to a window of `buffer` bytes.
     fn memory(&self, buffer: u64) -> u64 {
         (buffer * 256).div_ceil(self.share())
     }

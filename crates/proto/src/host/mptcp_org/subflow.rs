@@ -1,5 +1,5 @@
-//! The kernel's rules for one subflow's sending half. The size of the queue and the pacing rate are those of the plain
-//! host.
+//! The rules of mptcp.org's kernel for one subflow's sending half. The size of the queue and the pacing rate are those
+//! of the plain host.
 
 use crate::congestion::Window;
 use crate::host::linux::send_memory::SendMemory;
