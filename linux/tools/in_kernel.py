@@ -3,6 +3,7 @@
 """Tries the schedulers in a kernel, beyond goodput.
 
     in_kernel.py KERNEL_DIR connections [--count N]      opens and closes connections while the scheduler changes
+    in_kernel.py KERNEL_DIR transfers [--seconds N]       sends for N seconds with each scheduler in turn
     in_kernel.py KERNEL_DIR selftest SOURCE SCRIPT...     runs a script of the kernel's MPTCP selftests, with its arguments
 
 KERNEL_DIR is that of validation/build.sh, SOURCE the kernel's tree. Without --schedulers, all schedulers of the kernel take
@@ -27,8 +28,17 @@ PATHS = [{"rate_mbps": 40, "delay_ms": 5, "queue_pkts": 50}, {"rate_mbps": 10, "
 SCENARIO = {"paths": PATHS, "mode": "mptcp", "cc": "cubic", "rmem": 262144, "rmem0": 131072, "wmem": 4194304}
 # Kinds of memory that a connection takes. kmalloc's sizes are those of the schedulers' states.
 SLABS = ("MPTCP", "TCP", "kmalloc-8", "kmalloc-64", "kmalloc-128", "kmalloc-192", "kmalloc-256", "kmalloc-1k")
-FAULTS = re.compile(r"BUG|WARNING|INFO:|Oops|kernel panic|possible circular|inconsistent lock|suspicious RCU|KASAN", re.I)
+# How the kernel begins a report. linux/tests/reports.py has an example of each.
+FAULTS = re.compile(
+    r"\b(BUG|WARNING|ODEBUG|UBSAN|KASAN|DEBUG_LOCKS_WARN_ON)\b|INFO:|possible |suspicious|inconsistent lock|cut here|"
+    r"turning off the locking|suspected memory leak|leak detector disabled|refcount_t|out of memory|allocation failure|"
+    r"Call Trace|Oops|Kernel panic|general protection|segfault",
+    re.I,
+)
 KMEMLEAK = "/sys/kernel/debug/kmemleak"
+LOCKDEP = "/proc/lockdep_stats"
+# Options of the kernel that look for faults.
+CHECKS = "PROVE_LOCKING|PROVE_RCU|DEBUG_ATOMIC_SLEEP|DEBUG_OBJECTS|DEBUG_KMEMLEAK|KASAN|UBSAN|DEBUG_NET"
 RELEASED = [
     "sleep 70",  # sockets in TIME_WAIT are gone
     "for slab in /sys/kernel/slab/*/shrink; do echo 1 > $slab; done 2>/dev/null",
@@ -38,7 +48,10 @@ SCAN = f"[ -e {KMEMLEAK} ] && {{ echo scan > {KMEMLEAK}; sleep 10; echo scan > {
 
 def boot(kernel, folder, lines, seconds):
     """Runs the lines in the guest. What they leave in their folder is in `folder` afterwards."""
-    end = ["dmesg > dmesg", f"cp * {folder}/", "sync", "halt -f"]
+    end = [
+        f"cat {LOCKDEP} > lockdep 2>/dev/null", f"zcat /proc/config.gz | grep -E '^CONFIG_({CHECKS})=y' > checks",
+        "dmesg > dmesg", f"cp * {folder}/", "sync", "halt -f",
+    ]
     init = folder / "init.sh"
     head = ["mount -t debugfs debug /sys/kernel/debug 2>/dev/null", "export TMPDIR=/run"]
     init.write_text(guest.HEADER + "\n".join([*head, *lines, *end]) + "\n")
@@ -59,13 +72,21 @@ def text(folder, name):
     return file.read_text(errors="replace") if file.exists() else ""
 
 
+def reports(log):
+    """The lines of a kernel's log that begin or belong to a report."""
+    return [line for line in log.splitlines() if FAULTS.search(line)]
+
+
 def faults(folder):
     """What the kernel has to say, at most 20 lines."""
     log = text(folder, "dmesg")
     if not log:
         return ["the guest has left no log: it did not get to its end"]
-    found = [line for line in log.splitlines() if FAULTS.search(line)]
-    return (found + text(folder, "leaks").splitlines())[:20]
+    found = reports(log) + text(folder, "leaks").splitlines()
+    lockdep = text(folder, "lockdep")
+    if lockdep and not re.search(r"debug_locks:\s+1$", lockdep, re.M):
+        found.append("lockdep has stopped")
+    return found[:20]
 
 
 def objects(folder, name):
@@ -74,12 +95,46 @@ def objects(folder, name):
     return {words[0]: int(words[1]) for words in lines if words and words[0] in SLABS}
 
 
-def connections(kernel, folder, options):
-    program = HERE / "connections.py"
+def network(scenario):
+    """Builds both hosts and the paths."""
     lines = [*guest.namespace("client"), *guest.namespace("server")]
     for number, settings in enumerate(PATHS):
         lines += guest.path(number, settings)
-    lines += guest.hosts(SCENARIO)
+    return lines + guest.hosts(scenario)
+
+
+def transfers(kernel, folder, options):
+    good = True
+    for scheduler in options.schedulers or all_schedulers(kernel, folder, options):
+        for name in ("dmesg", "send.log", "receive.log"):
+            folder.joinpath(name).unlink(missing_ok=True)
+        scenario = {**SCENARIO, "seconds": options.seconds, "scheduler": scheduler}
+        boot(kernel, folder, network(scenario) + guest.measurement(scenario, kernel / "stream"), options.limit)
+        found = faults(folder)
+        try:
+            stream = measure.Stream(folder)
+            joins = measure.read_counters(folder / "client.nstat", ["MPTcpExtMPJoinSynAckRx"])
+            done = stream.received == stream.written and all(joins.values())
+            rate = stream.delivered(options.seconds) * 8e-6 / options.seconds
+            end = "all bytes arrived" if done else "bytes or the join are missing"
+            print(f"{scheduler}: {rate:.2f} Mbit/s, {end}", flush=True)
+        except (OSError, LookupError, ValueError) as error:
+            print(f"{scheduler}: {error!r}", flush=True)
+            done = False
+        print("".join(f"  {line}\n" for line in found), end="", flush=True)
+        good &= done and not found
+    return good
+
+
+def all_schedulers(kernel, folder, options):
+    """The names of the kernel's schedulers."""
+    boot(kernel, folder, ["cat /proc/sys/net/mptcp/available_schedulers > schedulers"], options.limit)
+    return text(folder, "schedulers").split()
+
+
+def connections(kernel, folder, options):
+    program = HERE / "connections.py"
+    lines = network(SCENARIO)
     names = ",".join(options.schedulers)
     client = f"ip netns exec client python3 -B {program} client {guest.SERVER.format(0)} {guest.PORT}"
     lines += [
@@ -138,15 +193,17 @@ def main():
     parser.add_argument("--keep", metavar="DIR", type=pathlib.Path, help="keep the guest's records here")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("connections").add_argument("--count", metavar="N", type=int, default=1000)
+    commands.add_parser("transfers").add_argument("--seconds", metavar="N", type=int, default=8)
     selftests = commands.add_parser("selftest")
     selftests.add_argument("source", metavar="SOURCE", type=pathlib.Path)
     selftests.add_argument("script", metavar="SCRIPT", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        run = connections if options.command == "connections" else selftest
+        run = {"connections": connections, "transfers": transfers, "selftest": selftest}[options.command]
         good = run(options.kernel.resolve(), folder, options)
         found = faults(folder)
+        print("checks in this kernel:", ", ".join(re.findall(r"CONFIG_(\w+)=y", text(folder, "checks"))) or "none")
         print("\n".join(["the kernel reports:", *found] if found else ["the kernel reports nothing"]))
         if options.keep:
             shutil.copytree(folder, options.keep, dirs_exist_ok=True)

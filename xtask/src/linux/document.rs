@@ -1,54 +1,46 @@
 //! The tables of `docs/linux.md` and of the series' cover letter: what the runs of `validation/schedulers-6.12.jsonl` say.
 //! A test compares them.
 
-use super::points::PAIRS;
-use super::table::{Run, table};
+use super::points::{FAMILIES, Family, PAIRS};
+use super::record::{self, Run};
+use super::table;
 use crate::run::root;
-use serde_json::Value;
 use std::fs;
 
 /// The runs of the kernel with the patches, a line of JSON for each.
 const RUNS: &str = "validation/schedulers-6.12.jsonl";
-/// The documents with the table: file, the line before it, and the line after it.
-const DOCUMENT: [&str; 3] = [
-    "docs/linux.md",
-    "<!-- schedulers: PATHWEAVE_BLESS=1 cargo test -p xtask writes them -->\n\n",
-    "\n<!-- end of schedulers -->",
+const DOCUMENT: &str = "docs/linux.md";
+const LETTER: [&str; 3] = [
+    "linux/cover-letter.txt",
+    "  scheduler        seeds  of default     of plain  below 5 %    least\n",
+    "\nThe seeds of",
 ];
-const LETTER: [&str; 3] =
-    ["linux/cover-letter.txt", "  scheduler          of default     of plain  below 5 %    least\n", "\nAs there is"];
+const LETTER_PAIRS: [&str; 3] =
+    ["linux/cover-letter.txt", "  scheduler  over      ratio and its 95 % interval\n", "\nSome points"];
 
-/// Reads the runs of a file as `cargo xtask linux --out` writes it.
-///
-/// # Errors
-/// If a line is no JSON, lacks a value, or has a scheduler that the kernel does not have.
-fn runs(text: &str) -> Result<Vec<Run>, String> {
-    text.lines().enumerate().map(|(i, line)| run(line).ok_or_else(|| format!("{RUNS}:{}: {line}", i + 1))).collect()
-}
-
-fn run(line: &str) -> Option<Run> {
-    let fields: Value = serde_json::from_str(line).ok()?;
-    let number = |name: &str| fields[name].as_f64();
-    Some(Run {
-        point: fields["point"].as_str()?.to_owned(),
-        scheduler: PAIRS.iter().find(|pair| fields["scheduler"] == pair.kernel)?.kernel,
-        seed: fields["seed"].as_u64()?,
-        kernel: number("kernel_mbps")?,
-        plain: number("plain_mbps")?,
-        default: number("default_mbps")?,
-        simulator: number("simulator_mbps")?,
-    })
+fn runs() -> Vec<Run> {
+    record::runs(&read(RUNS)).expect("runs of the kernel's schedulers").into_iter().map(|(_, run)| run).collect()
 }
 
 /// The table's first columns as plain text: the form of the kernel's mailing list.
 fn plain(table: &str) -> String {
     let row = |line: &str| {
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [_, scheduler, runs, of_default, of_plain, below, least, ..] = cells[..] else {
+        let cells: Vec<&str> = line.split('|').map(|cell| cell.split('(').next().unwrap_or_default().trim()).collect();
+        let [_, scheduler, points, seeds, of_default, of_plain, below, least, ..] = cells[..] else {
             panic!("a row of the table: {line}")
         };
-        let below = format!("{below}/{runs}");
-        format!("  {scheduler:<18}{of_default:>11}{of_plain:>13}{below:>11}{least:>9}\n")
+        let below = format!("{below}/{points}");
+        format!("  {scheduler:<16}{seeds:>6}{of_default:>12}{of_plain:>13}{below:>11}{least:>9}\n")
+    };
+    table.lines().skip(2).map(row).collect()
+}
+
+/// The pairs' first columns as plain text.
+fn plain_pairs(table: &str) -> String {
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, scheduler, over, _, ratio, ..] = cells[..] else { panic!("a row of the table: {line}") };
+        format!("  {scheduler:<11}{over:<10}{ratio}\n")
     };
     table.lines().skip(2).map(row).collect()
 }
@@ -69,24 +61,38 @@ fn holds([name, before, after]: [&str; 3], wanted: &str) {
     assert_eq!(&text[from..to], wanted, "PATHWEAVE_BLESS=1 cargo test -p xtask writes {name} anew");
 }
 
-#[test]
-fn the_documents_have_the_table_of_all_runs() {
-    let table = table(&runs(&read(RUNS)).expect("runs of the kernel's schedulers"));
-    holds(DOCUMENT, &table);
-    holds(LETTER, &plain(&table));
+/// Compares the document's part between a family's two comments.
+fn document_holds(family: Family, wanted: &str) {
+    let before = format!("<!-- {}: PATHWEAVE_BLESS=1 cargo test -p xtask writes this -->\n\n", family.name);
+    holds([DOCUMENT, &before, &format!("\n<!-- end of {} -->", family.name)], wanted);
 }
 
 #[test]
-fn a_run_is_in_the_file_once_and_each_scheduler_has_all_points() {
-    let text = read(RUNS);
-    let mut found: Vec<(String, String, u64)> =
-        runs(&text).expect("runs").into_iter().map(|r| (r.scheduler.to_owned(), r.point, r.seed)).collect();
+fn the_documents_have_the_tables_of_all_runs() {
+    let runs = runs();
+    for family in FAMILIES {
+        if runs.iter().any(|run| run.is_of(family.name)) {
+            document_holds(family, &table::tables(&runs, family));
+        }
+    }
+    holds(LETTER, &plain(&table::schedulers(&runs, FAMILIES[0])));
+    holds(LETTER_PAIRS, &plain_pairs(&table::pairs(&runs, FAMILIES[0])));
+}
+
+#[test]
+fn a_run_is_in_the_file_once_and_each_scheduler_has_all_points_with_small_windows() {
+    let mut found: Vec<(&str, String, u64)> = runs().into_iter().map(|r| (r.scheduler, r.point, r.seed)).collect();
     let all = found.len();
     found.sort();
     found.dedup();
     assert_eq!(found.len(), all, "a run twice");
     for pair in PAIRS {
-        let points = found.iter().filter(|(scheduler, _, seed)| scheduler == pair.kernel && *seed == 1).count();
-        assert_eq!(points, 48, "points of {}", pair.kernel);
+        let of = |run: &&(&str, String, u64)| run.0 == pair.kernel && run.1.starts_with(FAMILIES[0].name) && run.2 == 1;
+        assert_eq!(found.iter().filter(of).count(), 48, "points of {}", pair.kernel);
     }
+}
+
+#[test]
+fn the_check_of_the_kernels_log_finds_each_kind_of_report() {
+    crate::run::run(&mut crate::run::program("python3", "-B linux/tests/reports.py")).expect("all reports found");
 }
