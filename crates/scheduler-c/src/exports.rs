@@ -135,6 +135,8 @@ pub unsafe extern "C" fn pathweave_scheduler_assigned(
 /// changes nothing. A transport that has no such number, such as QUIC, passes `PATHWEAVE_UNKNOWN`; the library then
 /// computes the number from the ranges. If only `acknowledged_end` is new, `path` is `PATHWEAVE_NO_PATH` and
 /// `range_count` 0.
+///
+/// Ranges of a path that went down cannot be reported, because `path` must be up. The library offers their bytes again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_acknowledged(
     scheduler: *mut Handle,
@@ -226,7 +228,7 @@ pub unsafe extern "C" fn pathweave_scheduler_error(
     unsafe { write_text(pointers::handle(scheduler).map_or("", |handle| handle.error()), buffer, length) }
 }
 
-/// Returns the name of the scheduler with this index, which counts from 0; null if there are not so many. The text
+/// Returns the name of the scheduler with this index, which counts from 0; null if the index is too large. The text
 /// stays valid until the program ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn pathweave_scheduler_name(index: usize) -> *const c_char {
