@@ -469,7 +469,8 @@ enum pathweave_status pathweave_scheduler_assigned(struct pathweave_scheduler *s
  computes the number from the ranges. If only `acknowledged_end` is new, `path` is `PATHWEAVE_NO_PATH` and
  `range_count` 0.
 
- Ranges of a path that went down cannot be reported, because `path` must be up. The library offers their bytes again.
+ For ranges that a path carried before it went down, `path` is `PATHWEAVE_NO_PATH` too. They count for the end that
+ the library computes. The library may offer the ones behind a gap again, because no path carries them any more.
  */
 enum pathweave_status pathweave_scheduler_acknowledged(struct pathweave_scheduler *scheduler,
                                                        const struct pathweave_view *view,

@@ -136,7 +136,8 @@ pub unsafe extern "C" fn pathweave_scheduler_assigned(
 /// computes the number from the ranges. If only `acknowledged_end` is new, `path` is `PATHWEAVE_NO_PATH` and
 /// `range_count` 0.
 ///
-/// Ranges of a path that went down cannot be reported, because `path` must be up. The library offers their bytes again.
+/// For ranges that a path carried before it went down, `path` is `PATHWEAVE_NO_PATH` too. They count for the end that
+/// the library computes. The library may offer the ones behind a gap again, because no path carries them any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_acknowledged(
     scheduler: *mut Handle,
