@@ -78,7 +78,7 @@ enum pathweave_status {
    */
   PATHWEAVE_STATUS_UNKNOWN_SCHEDULER = 3,
   /*
-   The scheduler has no such parameter, or the parameter does not take the value.
+   The scheduler has no such parameter, or the parameter does not allow the value.
    */
   PATHWEAVE_STATUS_PARAMETER = 4,
   /*
@@ -468,6 +468,9 @@ enum pathweave_status pathweave_scheduler_assigned(struct pathweave_scheduler *s
  changes nothing. A transport that has no such number, such as QUIC, passes `PATHWEAVE_UNKNOWN`; the library then
  computes the number from the ranges. If only `acknowledged_end` is new, `path` is `PATHWEAVE_NO_PATH` and
  `range_count` 0.
+
+ For ranges that a path carried before it went down, `path` is `PATHWEAVE_NO_PATH` too. They count for the end that
+ the library computes. The library may offer the ones behind a gap again, because no path carries them any more.
  */
 enum pathweave_status pathweave_scheduler_acknowledged(struct pathweave_scheduler *scheduler,
                                                        const struct pathweave_view *view,
@@ -521,7 +524,7 @@ size_t pathweave_scheduler_error(struct pathweave_scheduler *scheduler,
                                  size_t length);
 
 /*
- Returns the name of the scheduler with this index, which counts from 0; null if there are not so many. The text
+ Returns the name of the scheduler with this index, which counts from 0; null if the index is too large. The text
  stays valid until the program ends.
  */
 const char *pathweave_scheduler_name(size_t index);

@@ -135,6 +135,9 @@ pub unsafe extern "C" fn pathweave_scheduler_assigned(
 /// changes nothing. A transport that has no such number, such as QUIC, passes `PATHWEAVE_UNKNOWN`; the library then
 /// computes the number from the ranges. If only `acknowledged_end` is new, `path` is `PATHWEAVE_NO_PATH` and
 /// `range_count` 0.
+///
+/// For ranges that a path carried before it went down, `path` is `PATHWEAVE_NO_PATH` too. They count for the end that
+/// the library computes. The library may offer the ones behind a gap again, because no path carries them any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pathweave_scheduler_acknowledged(
     scheduler: *mut Handle,
@@ -226,7 +229,7 @@ pub unsafe extern "C" fn pathweave_scheduler_error(
     unsafe { write_text(pointers::handle(scheduler).map_or("", |handle| handle.error()), buffer, length) }
 }
 
-/// Returns the name of the scheduler with this index, which counts from 0; null if there are not so many. The text
+/// Returns the name of the scheduler with this index, which counts from 0; null if the index is too large. The text
 /// stays valid until the program ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn pathweave_scheduler_name(index: usize) -> *const c_char {

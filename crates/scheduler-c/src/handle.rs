@@ -3,13 +3,13 @@
 use crate::accept;
 use crate::answer;
 use crate::pointers::Given;
-use crate::state::{self, Blocked, State};
+use crate::state::{self, State};
 use crate::status::{Fault, Status};
 use crate::types::{Action, Decision as DecisionInC, NO_PATH, Range as RangeInC, UNKNOWN};
 use core::ops::Range;
 use core::panic::AssertUnwindSafe;
 use pathweave_scheduler::{
-    Assign, ClippedBy, DataSeq, Decision, Event, LossKind, Reason, Scheduler, SubflowId, WindowUse,
+    Assign, Blocked, ClippedBy, DataSeq, Decision, Event, LossKind, Reason, Scheduler, SubflowId, WindowUse,
 };
 use pathweave_units::Duration;
 use std::panic::catch_unwind;
@@ -163,9 +163,7 @@ impl Handle {
             return;
         }
         self.blocked = blocked;
-        let event =
-            blocked.map_or(Event::WindowUnblocked, |Blocked { by, holders, .. }| Event::WindowBlocked { by, holders });
-        self.tell(&event);
+        self.tell(&Blocked::event(blocked));
     }
 
     pub(crate) fn assigned(&mut self, given: &Given<'_>, path: u32, start: u64, end: u64) -> Result<(), Fault> {
@@ -191,7 +189,7 @@ impl Handle {
         end: u64,
     ) -> Result<(), Fault> {
         let subflow = match path {
-            NO_PATH if ranges.is_empty() => None,
+            NO_PATH => None,
             _ => Some(self.state.known(path)?),
         };
         let given_end = self.state.map().given_end();

@@ -6,19 +6,9 @@ use crate::pointers::Given;
 use crate::status::{Fault, Status};
 use crate::types::{MAX_PATHS, UNKNOWN, VIEW_WRITER_WAITS, View as ViewInC};
 use core::ops::Range;
-use pathweave_scheduler::{BlockedBy, DataSeq, SendMap, SubflowId, SubflowSet, SubflowView, View};
+use pathweave_scheduler::{Blocked, DataSeq, SendMap, SubflowId, SubflowSet, SubflowView, View};
 use pathweave_units::Instant;
 use std::collections::BTreeMap;
-
-/// Data waits although a path has room: the limit that holds it back, and the state in which the scheduler was told. It
-/// is told again when any part changes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Blocked {
-    pub(crate) by: BlockedBy,
-    pub(crate) holders: SubflowSet,
-    head: DataSeq,
-    with_space: SubflowSet,
-}
 
 /// The stream and the paths.
 #[derive(Debug, Default)]
@@ -183,18 +173,7 @@ impl State {
 
     /// The limit that holds data back although a path has room, if one does.
     pub(crate) fn blocked(&self) -> Option<Blocked> {
-        let (view, map) = (self.view(), &self.map);
-        let all_given = map.unassigned_bytes() == 0;
-        let by = match all_given {
-            false if view.sendable().is_none() => BlockedBy::SendWindow,
-            true if self.view.flags & VIEW_WRITER_WAITS != 0 && map.assigned_bytes() > 0 => BlockedBy::SendBuffer,
-            _ => return None,
-        };
-        let free = view.subflows.iter().filter(|s| s.has_space());
-        let with_space = free.fold(SubflowSet::EMPTY, |all, s| all.with(s.id));
-        let head = map.first_unacked();
-        let holders = map.span_at(head).map_or(SubflowSet::EMPTY, |(_, owners)| owners);
-        (!with_space.is_empty()).then_some(Blocked { by, holders, head, with_space })
+        self.view().blocked(self.view.flags & VIEW_WRITER_WAITS != 0)
     }
 }
 

@@ -81,7 +81,7 @@ pub use pathweave_units::{Duration, Instant};
 pub use send_map::SendMap;
 pub use seq::{DataSeq, SubflowId, SubflowSet};
 pub use subflow_state::{Delivery, Growth, PathTerms, Phase, QueueState, RoundTrip, WindowState};
-pub use view::{BlockedBy, Event, LossKind, SubflowView, View};
+pub use view::{Blocked, BlockedBy, Event, LossKind, SubflowView, View};
 
 /// A rule that decides which subflow carries which bytes.
 pub trait Scheduler: Send {

@@ -4,8 +4,8 @@
 use crate::parameter::Values;
 use crate::testing::{MSS, sub};
 use crate::{
-    Assign, BlockedBy, ClippedBy, DataSeq, Decision, Event, LossKind, Scheduler, SchedulerFactory, SendMap, SubflowId,
-    SubflowSet, SubflowView, View, WindowUse,
+    Assign, Blocked, ClippedBy, DataSeq, Decision, Event, LossKind, Scheduler, SchedulerFactory, SendMap, SubflowId,
+    SubflowView, View, WindowUse,
 };
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
@@ -47,7 +47,7 @@ struct World {
     map: SendMap,
     received: Vec<bool>,
     send_window: u64,
-    blocked: Option<(DataSeq, SubflowSet, SubflowSet)>,
+    blocked: Option<Blocked>,
 }
 
 impl World {
@@ -238,18 +238,12 @@ impl World {
     }
 
     fn note_blocking(&mut self, scheduler: &mut dyn Scheduler) {
-        let view = self.view();
-        let full = self.map.unassigned_bytes() > 0 && view.sendable().is_none();
-        let head = self.map.first_unacked();
-        let space = self.live.iter().filter(|s| s.has_space()).fold(SubflowSet::EMPTY, |all, s| all.with(s.id));
-        let holders = self.map.span_at(head).map_or(SubflowSet::EMPTY, |(_, owners)| owners);
-        let blocked = (full && !space.is_empty()).then_some((head, holders, space));
+        let blocked = self.view().blocked(false);
         if blocked == self.blocked {
             return;
         }
         self.blocked = blocked;
-        let by = BlockedBy::SendWindow;
-        self.tell(scheduler, &blocked.map_or(Event::WindowUnblocked, |_| Event::WindowBlocked { by, holders }));
+        self.tell(scheduler, &Blocked::event(blocked));
     }
 
     fn apply(&mut self, scheduler: &mut dyn Scheduler, step: &Step) {

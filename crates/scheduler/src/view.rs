@@ -153,9 +153,47 @@ impl View<'_> {
         self.queue.assigned_bytes()
     }
 
+    /// The limit that holds data back although a subflow has room. `writer_waits`: whether the application has more
+    /// data than the send buffer takes.
+    pub fn blocked(&self, writer_waits: bool) -> Option<Blocked> {
+        let by = match self.queue.unassigned_bytes() {
+            0 if writer_waits && self.bytes_in_flight() > 0 => BlockedBy::SendBuffer,
+            1.. if self.sendable().is_none() => BlockedBy::SendWindow,
+            _ => return None,
+        };
+        let free = self.subflows.iter().filter(|s| s.has_space());
+        let with_space = free.fold(SubflowSet::EMPTY, |all, s| all.with(s.id));
+        let head = self.first_unacked();
+        let holders = self.queue.span_at(head).map_or(SubflowSet::EMPTY, |(_, owners)| owners);
+        (!with_space.is_empty()).then_some(Blocked { by, head, holders, with_space })
+    }
+
     /// Available buffer (CP): the smaller of free receive window and free send buffer, bytes.
     pub fn available_buffer(&self) -> u64 {
         self.send_window_free().min(self.send_buffer_free + self.queue.unassigned_bytes())
+    }
+}
+
+/// Data waits although a subflow has room: the limit that holds it back, and the state in which it does.
+///
+/// After each change, compare [`View::blocked`] with the value before. If they differ, the scheduler needs
+/// [`Blocked::event`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    by: BlockedBy,
+    /// The first unacknowledged byte, and the subflows that carry it.
+    head: DataSeq,
+    holders: SubflowSet,
+    with_space: SubflowSet,
+}
+
+impl Blocked {
+    /// The event that tells a scheduler the present state; `None`: nothing is blocked any more.
+    pub fn event(blocked: Option<Blocked>) -> Event<'static> {
+        match blocked {
+            Some(Blocked { by, holders, .. }) => Event::WindowBlocked { by, holders },
+            None => Event::WindowUnblocked,
+        }
     }
 }
 
@@ -233,4 +271,34 @@ pub enum LossKind {
     FastRecovery,
     /// By the retransmission timer.
     Timeout,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, seg, sub};
+
+    #[test]
+    fn a_full_window_blocks_while_a_subflow_has_room() {
+        let mut bench = Bench::new([sub(0).cwnd(10).in_flight(4), sub(1)]).write(8).send_window(4);
+        assert_eq!(bench.view().blocked(false), None, "nothing is assigned");
+        bench.map.assign(seg(0)..seg(4), SubflowId(0));
+        let blocked = bench.view().blocked(false);
+        let (by, holders) = (BlockedBy::SendWindow, SubflowSet::only(SubflowId(0)));
+        assert_eq!(Blocked::event(blocked), Event::WindowBlocked { by, holders });
+        bench.sub(1).window.cwnd = 0;
+        assert_ne!(bench.view().blocked(false), blocked, "other subflows have room");
+        bench.sub(0).window.cwnd = 4;
+        assert_eq!(bench.view().blocked(false), None, "no subflow has room");
+    }
+
+    #[test]
+    fn a_full_send_buffer_blocks_if_the_application_has_more() {
+        let mut bench = Bench::new([sub(0).cwnd(10).in_flight(4)]).write(4);
+        bench.map.assign(seg(0)..seg(4), SubflowId(0));
+        assert_eq!(bench.view().blocked(false), None);
+        let (by, holders) = (BlockedBy::SendBuffer, SubflowSet::only(SubflowId(0)));
+        assert_eq!(Blocked::event(bench.view().blocked(true)), Event::WindowBlocked { by, holders });
+        assert_eq!(Blocked::event(None), Event::WindowUnblocked);
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::frame::Acknowledgement;
 use core::ops::Range;
-use pathweave_scheduler::{BlockedBy, DataSeq, Event, Instant, SendMap, SubflowId, SubflowSet, SubflowView, View};
+use pathweave_scheduler::{Blocked, DataSeq, Event, Instant, SendMap, SubflowId, SubflowView, View};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub(crate) struct Stream {
     window: u64,
     /// The legs that are up, as the scheduler sees them, in the order of their names.
     pub(crate) legs: Vec<SubflowView>,
-    /// The first unacknowledged byte and its legs at the last [`Event::WindowBlocked`]; `None` if nothing blocks now.
-    blocked: Option<(DataSeq, SubflowSet)>,
+    /// What the scheduler was last told to block the stream; `None` if nothing does.
+    blocked: Option<Blocked>,
 }
 
 impl Stream {
@@ -111,20 +111,8 @@ impl Stream {
     /// The event to tell the scheduler, if one is due: [`Event::WindowBlocked`] if the receiver's window or the buffer
     /// is full although a leg has room, [`Event::WindowUnblocked`] if that is over.
     pub(crate) fn blocked(&mut self, now: Instant) -> Option<Event<'static>> {
-        let view = self.view(now);
-        let by = match (self.map.unassigned_bytes() > 0, self.has_end) {
-            (true, _) if view.sendable().is_none() => Some(BlockedBy::SendWindow),
-            (false, false) if self.free() == 0 => Some(BlockedBy::SendBuffer),
-            _ => None,
-        };
-        let by = by.filter(|_| view.subflows.iter().any(SubflowView::has_space));
-        let head = view.first_unacked();
-        let holders = self.map.span_at(head).map_or(SubflowSet::EMPTY, |(_, owners)| owners);
-        let before = std::mem::replace(&mut self.blocked, by.map(|_| (head, holders)));
-        match by {
-            Some(by) if self.blocked != before => Some(Event::WindowBlocked { by, holders }),
-            None if before.is_some() => Some(Event::WindowUnblocked),
-            _ => None,
-        }
+        let blocked = self.view(now).blocked(!self.has_end && self.free() == 0);
+        let before = std::mem::replace(&mut self.blocked, blocked);
+        (blocked != before).then(|| Blocked::event(blocked))
     }
 }

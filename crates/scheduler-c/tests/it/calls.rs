@@ -307,6 +307,29 @@ fn ranges_are_joined_to_an_acknowledged_end() {
     assert_eq!(program.acknowledged_end(), 6 * MSS);
 }
 
+/// Packets that a path carried before it went down may be acknowledged later.
+#[test]
+fn a_path_that_is_down_is_acknowledged_without_its_number() {
+    let mut program = Program::new("minrtt", 2);
+    program.write(6 * MSS);
+    program.assign(0, 0, 4 * MSS);
+    let dead = program.paths.remove(0);
+    let view = program.view();
+    let late = [Range { start: MSS, end: 2 * MSS }, Range { start: 0, end: MSS }];
+    // SAFETY: the arguments are as the header says.
+    unsafe {
+        let handle = program.handle();
+        assert_eq!(pathweave_scheduler_path_down(handle, &view, dead.id), Status::Ok);
+        let acknowledged = |path| pathweave_scheduler_acknowledged(handle, &view, path, late.as_ptr(), 2, UNKNOWN);
+        assert_eq!(acknowledged(dead.id), Status::UnknownPath);
+        assert_eq!(acknowledged(NO_PATH), Status::Ok);
+    }
+    assert_eq!(program.acknowledged_end(), 2 * MSS);
+    let mut decision = program::decision();
+    assert_eq!(program.ask(&mut decision), Status::Ok);
+    assert_eq!((decision.path, decision.range.start), (1, 2 * MSS));
+}
+
 #[test]
 fn the_receivers_window_ends_the_decisions() {
     let mut program = Program::new("roundrobin", 2);
