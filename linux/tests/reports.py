@@ -40,6 +40,7 @@ ORDINARY = """\
 Linux version 6.12.117 (gcc 12.2.0) #1
 Lock dependency validator: Copyright (c) 2006 Red Hat, Inc., Ingo Molnar
 ... MAX_LOCKDEP_CHAINS:      65536
+ memory used by lock dependency info: 6429 kB
 rcu: RCU lockdep checking is enabled.
 Running RCU self tests
 debugfs: mounted

@@ -30,10 +30,9 @@ SCENARIO = {"paths": PATHS, "mode": "mptcp", "cc": "cubic", "rmem": 262144, "rme
 SLABS = ("MPTCP", "TCP", "kmalloc-8", "kmalloc-64", "kmalloc-128", "kmalloc-192", "kmalloc-256", "kmalloc-1k")
 # How the kernel begins a report. linux/tests/reports.py has an example of each.
 FAULTS = re.compile(
-    r"\b(BUG|WARNING|ODEBUG|UBSAN|KASAN|DEBUG_LOCKS_WARN_ON)\b|INFO:|possible |suspicious|inconsistent lock|cut here|"
+    r"\b(BUG|WARNING|INFO|ODEBUG|UBSAN|KASAN|DEBUG_LOCKS_WARN_ON)\b|possible |suspicious|inconsistent lock|cut here|"
     r"turning off the locking|suspected memory leak|leak detector disabled|refcount_t|out of memory|allocation failure|"
-    r"Call Trace|Oops|Kernel panic|general protection|segfault",
-    re.I,
+    r"Call Trace|Oops|Kernel panic|general protection|segfault"
 )
 KMEMLEAK = "/sys/kernel/debug/kmemleak"
 LOCKDEP = "/proc/lockdep_stats"
