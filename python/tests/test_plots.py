@@ -286,9 +286,7 @@ def test_a_wrong_axis_is_named(swept):
         pathweave.InputError, match=r"x = buffer \(did you mean buffer_kb\?\): allowed: buffer_kb, loss_percent"
     ):
         swept.plot(x="buffer")
-    with pytest.raises(
-        pathweave.InputError, match=r"y = goodput \(did you mean goodput_mbps\?\)"
-    ):
+    with pytest.raises(pathweave.InputError, match=r"y = goodput \(did you mean goodput_mbps\?\)"):
         swept.plot(y="goodput")
 
 

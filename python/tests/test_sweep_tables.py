@@ -97,9 +97,7 @@ def test_a_wrong_name_is_told(swept_by_one):
         pathweave.InputError, match=r"against = mirtt \(did you mean minrtt\?\): allowed: minrtt, blest"
     ):
         swept_by_one.differences("mirtt")
-    with pytest.raises(
-        pathweave.InputError, match=r"metric = goodput \(did you mean goodput_mbps\?\)"
-    ):
+    with pytest.raises(pathweave.InputError, match=r"metric = goodput \(did you mean goodput_mbps\?\)"):
         swept_by_one.best("goodput")
     with pytest.raises(
         pathweave.InputError, match="metric = in_flight_segments: neither more nor less of it is better"
