@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,21 @@ def executed(file: Path, folder: Path) -> Any:
     for number, cell in enumerate((cell for cell in done.cells if cell.cell_type == "code"), 1):
         cell.execution_count = number
         kept = (_kept(output, number, str(folder)) for output in cell.outputs)
-        cell.outputs = [output for output in kept if output is not None]
+        cell.outputs = _joined(output for output in kept if output is not None)
     # The kernel's version is none of the notebook's.
     done.metadata.language_info = {"name": "python"}
     return done
+
+
+def _joined(outputs: Iterable[Any]) -> list[Any]:
+    """Outputs with the text of one stream in one piece: the kernel may send a line and its end apart."""
+    joined: list[Any] = []
+    for output in outputs:
+        if joined and output.output_type == joined[-1].output_type == "stream":
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def _kept(output: Any, number: int, folder: str) -> Any:

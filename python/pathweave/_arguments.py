@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from pathweave._errors import ArgumentError, InputError, OutputError, hint
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def named(function: Callable[P, R]) -> Callable[P, R]:
+    """A function whose callers are told the arguments that there are, if they give too many, too few or others."""
+    signature = inspect.signature(function)
+    known = [one for name, one in signature.parameters.items() if name not in ("self", "cls")]
+    has_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known)
+
+    @functools.wraps(function)
+    def call(*given: P.args, **by_name: P.kwargs) -> R:
+        try:
+            signature.bind(*given, **by_name)
+        except TypeError as error:
+            names = [one.name for one in known if one.kind is not inspect.Parameter.VAR_KEYWORD]
+            wrong = [] if has_any else [name for name in by_name if name not in names]
+            problem = f"has no argument {wrong[0]}{hint(wrong[0], names)}" if wrong else str(error)
+            first = ", ".join(one.name for one in known if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            rest = ", ".join(f"{one.name}=" for one in known if one.kind is inspect.Parameter.KEYWORD_ONLY)
+            by_keyword = f"{', and ' if first else ''}by name {rest}" if rest else ""
+            settings = ", and settings" if has_any else ""
+            raise ArgumentError(f"{function.__name__}() {problem}; there are: {first}{by_keyword}{settings}") from None
+        return function(*given, **by_name)
+
+    return call
 
 
 def shown(value: object) -> str:
@@ -57,6 +86,18 @@ def file(argument: str, value: object) -> Path:
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         raise wrong(argument, value, "a path (str or pathlib.Path)")
     return Path(value)
+
+
+def existing(argument: str, value: object) -> Path:
+    """The path of a file that exists; the error names the nearest file of the folder."""
+    path = file(argument, value)
+    if path.is_dir():
+        raise InputError(f"{argument} = {path}: this is a folder; a file is needed")
+    if not path.exists():
+        there = os.listdir(path.parent) if path.parent.is_dir() else []
+        folder = "" if path.is_absolute() else f" in {Path.cwd()}"
+        raise InputError(f"{argument} = {path}: there is no such file{folder}{hint(path.name, there)}")
+    return path
 
 
 def save(path: object, content: str) -> Path:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Literal
+
+from pathweave import _native
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
 
 
 def hint(wanted: str, names: Iterable[str]) -> str:
-    """The question for the name that was probably meant, for the text of an error; empty if no name is similar."""
-    near = difflib.get_close_matches(wanted, list(names), n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
+    """The question for the names that were probably meant, for the text of an error; empty if no name is similar."""
+    *first, last = _native.meant(wanted, list(names)) or [""]
+    meant = f"{', '.join(first)} or {last}" if first else last
+    return f" (did you mean {meant}?)" if meant else ""
 
 
 _RENAMED = {"from": "start", "to": "end", "set": "set", "schedulers": "schedulers", "scheduler": "scheduler"}
@@ -50,7 +52,7 @@ class ScenarioError(InputError):
     The text is ``FILE:LINE: key = value: allowed: ...``; for a setting in the call itself, it begins with the key.
 
     Attributes:
-        problem: ``syntax``, ``unknown-key``, ``missing`` or ``value``.
+        problem: ``syntax``, ``unknown-key``, ``missing``, ``value``, or ``conflict``: two settings that do not fit each other.
         file: The scenario's file; ``None`` if the mistake is in the call itself, such as an override.
         line: The line in the file, from 1.
         columns: First and last column (exclusive) of the mistake in its line, from 1.
@@ -63,7 +65,7 @@ class ScenarioError(InputError):
         self,
         text: str,
         *,
-        problem: Literal["syntax", "unknown-key", "missing", "value"] = "value",
+        problem: Literal["syntax", "unknown-key", "missing", "value", "conflict"] = "value",
         file: str | None = None,
         line: int | None = None,
         columns: tuple[int, int] = (1, 1),

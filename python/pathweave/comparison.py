@@ -11,10 +11,10 @@ from typing import Any, Literal, TypedDict
 from pathweave import _arguments as arguments
 from pathweave import _native
 from pathweave import schedulers as _schedulers
-from pathweave._errors import ArgumentError, InputError, Interrupted, hint
+from pathweave._errors import ArgumentError, InputError, Interrupted, ScenarioError, hint
 from pathweave._progress import bar
 from pathweave.results import Results
-from pathweave.scenario import Scenario, Setting, without_unit
+from pathweave.scenario import UNITS, Scenario, Setting, put, without_unit
 
 AnyScenario = Scenario | str | Path
 """A scenario, the name of a built-in one, or a file."""
@@ -22,6 +22,7 @@ AnyScenario = Scenario | str | Path
 DEFAULT_SEEDS = 5
 
 
+@arguments.named
 def compare(
     scenario: AnyScenario | Iterable[AnyScenario] = "wifi-lte",
     *,
@@ -42,7 +43,8 @@ def compare(
     Args:
         scenario: One or several scenarios, names of built-in ones, or files.
         schedulers: Names, with parameters after colons (``"blest:delta=0.02"``), classes, or a dictionary of names and classes; a
-            text has names between commas. The default is the command's schedulers and all that are registered.
+            text has names between commas; ``"all"`` is every scheduler. The default is ``minrtt``, ``linux``, ``roundrobin``,
+            ``redundant``, ``blest``, ``ecf``, ``cp``, ``dpsaf``, ``rems``, ``weave`` and all that are registered.
         seeds: The number of seeds (1, 2, ...), or the seeds themselves.
         against: The row that all others are compared with: a scheduler or ``tcp-path0``, ... (default: plain TCP on
             its best path).
@@ -50,8 +52,9 @@ def compare(
         jobs: Number of runs at once (default: one per processor). Results do not depend on it.
         progress: Whether a bar is shown. The default is yes on a terminal and in a notebook, if tqdm is installed.
         set: Overrides by their full names: ``{"path.lte.loss": "1%"}``. Values are those of `Scenario`'s attributes.
-        **settings: Overrides by their last word: ``duration=5`` is the scenario's, ``receive_buffer="60KB"`` every
-            connection's, ``loss="1%"`` every path's.
+        **settings: Overrides by their last word: ``duration=15`` is the scenario's, ``receive_buffer="60KB"`` every
+            connection's, ``loss="1%"`` every path's. A run must be longer than the scenario's ``measure_from``, the time before which
+            nothing is measured; ``measure_from=2`` sets it.
 
     Returns:
         All runs.
@@ -104,6 +107,7 @@ def _compared(
     return results
 
 
+@arguments.named
 def run(
     scenario: AnyScenario = "wifi-lte",
     scheduler: str | type = "minrtt",
@@ -199,7 +203,13 @@ def opened(scenario: AnyScenario) -> Scenario:
         return scenario.copy()
     if isinstance(scenario, Path):
         return Scenario.from_file(scenario)
-    return Scenario(_native.Document.open(arguments.text("scenario", scenario, SCENARIOS)))
+    name = arguments.text("scenario", scenario, SCENARIOS)
+    try:
+        return Scenario(_native.Document.open(name))
+    except ScenarioError:
+        raise
+    except InputError as error:
+        raise InputError(f"scenario = {error}") from None
 
 
 def document_of(
@@ -212,7 +222,7 @@ def document_of(
     for key, value in (overrides or {}).items():
         own.set(key, value)
     for key, value in settings.items():
-        own.set(_place(key), value)
+        put(own._document, _place(key), value, key)
     return own._document
 
 
@@ -226,7 +236,14 @@ def _place(key: str) -> str:
         if without_unit(key, settings)[0] in settings:
             return f"{prefix}{key}"
     known = sorted({name for kind, _ in KINDS for name in _native.Document.settings(kind)})
-    raise ArgumentError(f"{key} is not a setting{hint(key, known)}; there are: {', '.join(known)}")
+    word, _, unit = key.rpartition("_")
+    near = hint(word if unit in UNITS and word else key, known)
+    rest = (
+        ""
+        if near
+        else "; dir(scenario), dir(scenario.connection) and dir(scenario.path) list them, docs/scenarios.md explains them"
+    )
+    raise ArgumentError(f"{key} is not a setting{near}{rest}")
 
 
 def check_keywords(function: Callable[..., Any], settings: Mapping[str, Setting]) -> None:

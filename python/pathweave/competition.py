@@ -54,6 +54,7 @@ class Arena:
         return f"<Arena: {_native.counted(len(self.points), 'score')}> {self.verdict}".rstrip()
 
 
+@arguments.named
 def arena(
     schedulers: str | type | Iterable[str | type] | Mapping[str, type],
     *,

@@ -47,7 +47,16 @@ class Explanation:
         """The text that the command prints."""
         return self._native.text()
 
+    def __repr__(self) -> str:
+        """The run, the times, and how many events and decisions there are."""
+        about, entries = self.about, self.entries
+        decisions = sum(entry["kind"] == "decision" for entry in entries)
+        run = f"{about['scheduler']} on {about['scenario']}, seed {about['seed']}, {about['from_s']:g} s to {about['to_s']:g} s"
+        counts = f"{_native.counted(len(entries), 'event')}, {_native.counted(decisions, 'decision')} among them"
+        return f"<Explanation of {run}: {counts}; print() shows them, entries has them>"
 
+
+@arguments.named
 def explain(
     scenario: AnyScenario = "wifi-lte",
     scheduler: str | type = "minrtt",
@@ -110,6 +119,7 @@ class Validation:
         return self.text
 
 
+@arguments.named
 def validate(file: str | Path, *, only: str | None = None, jobs: int | None = None) -> Validation:
     """Runs the scenarios that were measured with Linux, as ``pathweave validate``.
 
@@ -122,10 +132,11 @@ def validate(file: str | Path, *, only: str | None = None, jobs: int | None = No
         InputError: If the file cannot be read, or no scenario is left.
     """
     part = arguments.optional_text("only", only, "a part of the scenarios' ids")
-    lines, text, holds = _native.validate(arguments.file("file", file), part, checked_jobs(jobs))
+    lines, text, holds = _native.validate(arguments.existing("file", file), part, checked_jobs(jobs))
     return Validation([json.loads(line) for line in lines], holds, text)
 
 
+@arguments.named
 def reproduce(
     experiments: str | Iterable[str],
     *,
@@ -161,8 +172,8 @@ def reproduce(
     known = {f"{file.parent.name}/{file.stem}": file for file in sorted(folder.glob("*/[!_]*.toml"))}
     if not known:
         raise InputError(
-            f"source = {folder.resolve()}: no experiments here. They are the folder experiments of Pathweave's repository: "
-            "source='CHECKOUT/experiments'"
+            f"source = {folder.resolve()}: no experiments here. The package has none: they are the folder experiments of a clone of "
+            "Pathweave's repository, and source='CLONE/experiments' names it"
         )
     claims = []
     for name in wanted:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pathweave import _arguments as arguments
 from pathweave import _native
-from pathweave._errors import InputError, OutputError
+from pathweave._errors import InputError, OutputError, hint
 from pathweave.tables import Columns, Table
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class Results:
         """
         return Table(self._native.series())
 
+    @arguments.named
     def series_of(self, scheduler: str, seed: int) -> Table:
         """`series` of one scheduler's runs with one seed."""
         arguments.one_of("scheduler", scheduler, list(dict.fromkeys(self.runs.column("scheduler"))))
@@ -115,6 +116,7 @@ class Results:
         """
         return Table(self._native.summary())
 
+    @arguments.named
     def differences(self, against: str, metric: str = "goodput_mbps") -> Table:
         """A metric of each scheduler minus that of `against`, seed by seed, with its 95 % interval (Student's t).
 
@@ -133,7 +135,12 @@ class Results:
 
     @property
     def verdict(self) -> str:
-        """The answer in sentences; with several scenarios, a paragraph for each. Missing runs and failed schedulers come first."""
+        """The answer in sentences; with several scenarios, a paragraph for each. Missing runs and failed schedulers come first.
+
+        It compares the best scheduler with plain TCP on its best path, and names (or counts, if there are many) the schedulers that
+        are within 1 % of the best or not significantly worse. If there are several seeds and all runs finished, the others are
+        significantly worse by more than 1 %. `differences` compares any two.
+        """
         answers = [(name, answer) for name, answer in self._native.verdicts() if answer]
         if len(answers) == 1:
             return answers[0][1]
@@ -147,13 +154,22 @@ class Results:
     def where(self, **columns: object) -> list[dict[str, Any]]:
         """The rows of `runs` whose columns have these values, as dictionaries.
 
+        Raises:
+            InputError: If there is no such column, or no run of this scenario, scheduler, controller or seed.
+
         >>> import pathweave
         >>> results = pathweave.compare("wifi-lte", schedulers="minrtt", seeds=2, duration="12s")
         >>> [row["seed"] for row in results.where(scheduler="minrtt")]
         [1, 2]
         """
-        for name in columns:
+        for name, value in columns.items():
             arguments.one_of("column", name, self.runs.columns)
+            # No run may have a status, and runs that were stopped lack some: neither is a mistake of the caller.
+            if self.complete and name in ("scenario", "scheduler", "congestion", "seed"):
+                there = [*dict.fromkeys(self.runs.column(name))]
+                if value not in there:
+                    near = hint(value, map(str, there)) if isinstance(value, str) else ""
+                    raise InputError(f"{name} = {arguments.shown(value)}{near}: allowed: {', '.join(map(repr, there))}")
         return [row for row in self.runs.rows() if all(row[name] == value for name, value in columns.items())]
 
     def run(self, number: int) -> dict[str, Any]:
@@ -195,6 +211,7 @@ class Results:
         where = arguments.file("path", path)
         return [where, *self._native.write_page(where)]
 
+    @arguments.named
     def plot(
         self,
         metric: str | None = None,

@@ -14,7 +14,7 @@ from typing import Any
 
 from pathweave import _arguments as arguments
 from pathweave import _native
-from pathweave._errors import ScenarioError, hint
+from pathweave._errors import ArgumentError, ScenarioError, hint
 
 Setting = str | int | float | bool | timedelta
 """A setting's value: text with its unit, such as ``"60KB"``, a truth value, a `datetime.timedelta`, or a number.
@@ -38,7 +38,7 @@ UNITS = {
 }
 """The unit at the end of a setting's name, and the same unit in a scenario file."""
 
-_TAKES = "text with its unit such as '60KB', a finite number, True, False, a list or datetime.timedelta"
+_TAKES = "text, a finite number, True, False, a list or datetime.timedelta"
 
 
 def without_unit(word: str, settings: Collection[str]) -> tuple[str, str]:
@@ -47,23 +47,47 @@ def without_unit(word: str, settings: Collection[str]) -> tuple[str, str]:
     return (name, UNITS[unit]) if unit in UNITS and word not in settings and name in settings else (word, "")
 
 
-def put(document: _native.Document, key: str, value: Setting) -> None:
-    """Sets a setting, as `Setting` says."""
+def put(document: _native.Document, key: str, value: Setting, given: str | None = None) -> None:
+    """Sets a setting, as `Setting` says. `given` is the name by which the caller called it, for errors."""
     *place, word = arguments.text("key", key, "a setting's name such as 'path.lte.loss'").split(".")
     settings = _native.Document.settings(place[0] if place else "")
     word, unit = without_unit(word, settings)
-    text = written(key, value)
+    full, given = ".".join([*place, word]), given or key
     number = isinstance(value, Real) and not isinstance(value, bool)
     if unit and not number:
-        raise arguments.wrong(key, value, f"a number, in {unit}")
-    full = ".".join([*place, word])
+        raise arguments.wrong(given, value, f"a number, in {unit}")
+    try:
+        text = written(key, value)
+    except ArgumentError:
+        raise arguments.wrong(given, value, _takes(document, full)) from None
     try:
         document.set(full, text + unit)
     except ScenarioError as error:
         # The engine's own words say which settings are times.
         if unit or not number or not error.allowed.startswith("a time"):
-            raise
+            raise _called(error, f"{full} = {text}{unit}", f"{given} = {text}") from None
         document.set(full, text + "s")
+
+
+def _takes(document: _native.Document, key: str) -> str:
+    """What a setting takes, in the engine's words, and in Python's for a time."""
+    try:
+        document.copy().set(key, "no such value")
+    except ScenarioError as error:
+        if error.problem != "value":
+            return _TAKES
+        numbers = ", a number of seconds or datetime.timedelta" if error.allowed.startswith("a time") else ""
+        return f"{error.allowed}{numbers}"
+    return "text"
+
+
+def _called(error: ScenarioError, engines: str, callers: str) -> ScenarioError:
+    """An error with the setting and its value as the caller wrote them."""
+    text = str(error)
+    if not text.startswith(engines):
+        return error
+    about = {name: getattr(error, name) for name in ("problem", "file", "line", "columns", "key", "value", "allowed")}
+    return ScenarioError(callers + text.removeprefix(engines), **about)
 
 
 def written(key: str, value: Setting) -> str:
@@ -87,8 +111,9 @@ def written(key: str, value: Setting) -> str:
 class Scenario:
     """A network, the connections over it, and what is measured.
 
-    Settings are attributes, written as in a scenario file (docs/scenarios.md). A wrong name or value raises
-    `ScenarioError` at once, with the text that the command has.
+    Settings are attributes, written as in a scenario file (docs/scenarios.md): ``scenario.name`` too, which results carry. A wrong
+    name or value raises `ScenarioError` at once, with the text that the command has. Two settings that do not fit each other, such as
+    ``duration`` and ``measure_from``, raise it before the first run, or in `check`: either can be set first.
 
     Values are text with a unit, or Python's own: a number is in seconds if the setting is a time, or in the unit at the end of the
     name (``_s``, ``_ms``, ``_us``, ``_kbps``, ``_mbps``, ``_gbps``, ``_bytes``, ``_kb``, ``_mb``, ``_packets``, ``_percent``); a
@@ -119,7 +144,7 @@ class Scenario:
     def from_file(cls, path: str | Path) -> Scenario:
         """Reads a scenario file. Traces that the file names are looked for in its folder."""
         # With a folder in front the name cannot be taken for a built-in scenario's.
-        path = arguments.file("path", path)
+        path = arguments.existing("path", path)
         text = str(path)
         return cls(_native.Document.open(text if path.parent != Path() else str(Path.cwd() / path)))
 
@@ -147,7 +172,7 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """The scenario's name, which results carry."""
+        """The scenario's name, which results carry. It can be set: ``scenario.name = "lossy"``."""
         return self._document.name()
 
     @property

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pathweave import _native
 from pathweave._altair import altair
 from pathweave._arguments import one_of
 from pathweave._errors import InputError
 from pathweave.plots import WIDTH, Row, by_scenario, inline, interval, tips, titled
+from pathweave.sweep_tables import judged, numbers, parameters, points, values, winner
 
 if TYPE_CHECKING:
     from pathweave.sweeps import Sweep
@@ -17,26 +17,22 @@ if TYPE_CHECKING:
 def sweep_chart(sweep: Sweep, x: str | None, y: str, kind: str, rows: str | None) -> altair.TopLevelMixin:
     """The chart of `Sweep.plot`."""
     one_of("kind", kind, ("lines", "heatmap", "wins"))
-    parameters = [name.removeprefix("at_") for name in sweep.columns if name.startswith("at_")]
-    schema = sweep.to_arrow().schema
-    numbers = [field.name for field in schema if str(field.type) == "double" and not field.name.startswith("at_")]
-    one_of("y", y, numbers)
-    if kind == "wins" and _native.better(y) is None:
-        better = ", ".join(name for name in numbers if _native.better(name))
-        raise InputError(f"y = {y}: neither more nor less of it is better; allowed with kind = wins: {better}")
-    varied = [name for name in parameters if len({*sweep.column(f"at_{name}")}) > 1] or parameters
+    metrics, names = numbers(sweep), parameters(sweep)
+    one_of("y", y, metrics)
+    more_is_better = kind == "wins" and judged("y", y, metrics, "kind = wins")
+    varied = [name for name in names if len({*sweep.column(f"at_{name}")}) > 1] or names
     if not varied:
         raise InputError("x: this plan has no parameters")
-    x = one_of("x", varied[0] if x is None else x, parameters)
+    x = one_of("x", varied[0] if x is None else x, names)
     others = [name for name in varied if name != x]
-    rows = one_of("rows", rows, parameters) if rows is not None else next(iter(others), None)
+    rows = one_of("rows", rows, names) if rows is not None else next(iter(others), None)
     keys = [x] if rows is None or rows == x else [x, rows]
-    means = _means(sweep, keys, y)
-    if not means:
+    pooled = [name for name in varied if name not in keys]
+    found = _wins_of(sweep, keys, y, more_is_better, pooled) if kind == "wins" else _means(sweep, keys, y)
+    if not found:
         raise InputError(f"y = {y}: no run has a value")
     made = {"lines": _lines, "heatmap": _heatmap, "wins": _wins}[kind]
-    pooled = [name for name in varied if name not in keys]
-    return by_scenario(means, lambda part: made(part, keys, y, pooled))
+    return by_scenario(found, lambda part: made(part, keys, y, pooled))
 
 
 def _label(variant: str, paths: list[str]) -> str:
@@ -48,25 +44,45 @@ def _label(variant: str, paths: list[str]) -> str:
 
 def _means(sweep: Sweep, keys: list[str], metric: str) -> list[Row]:
     """The mean and its interval of each scenario, point and scheduler."""
-    names = ["scenario", *(f"at_{key}" for key in keys), "variant", metric]
-    groups: dict[tuple[Any, ...], list[float]] = {}
-    for *group, value in zip(*(sweep.column(name) for name in names), strict=True):
-        if value is not None:
-            groups.setdefault(tuple(group), []).append(value)
     paths = sweep._plan.path_names()
     found = []
-    for (scenario, *point, variant), values in groups.items():
-        mean, low, high = interval(values)
-        at = dict(zip(keys, point, strict=True))
+    for point in points(sweep, keys, metric):
+        for variant, sample in point.samples.items():
+            if own := values(sample):
+                mean, low, high = interval(own)
+                label = _label(variant, paths.get(point.scenario, []))
+                about = {"mean": mean, "low": low, "high": high, "runs": len(own)}
+                found.append({"scenario": point.scenario, "scheduler": label, **point.at, **about})
+    return sorted(found, key=lambda row: tuple(row[key] for key in keys))
+
+
+def _wins_of(sweep: Sweep, keys: list[str], metric: str, more_is_better: bool, pooled: list[str]) -> list[Row]:
+    """The best scheduler of each scenario and point, and its lead."""
+    paths = sweep._plan.path_names()
+    found = []
+    for point in points(sweep, keys, metric):
+        won = winner(point, more_is_better)
+        if won is None:
+            continue
+        best, second, named = won["best"], won["second"], paths.get(point.scenario, [])
+        own, other = (values(point.samples[name]) if name is not None else [] for name in (best, second))
+        base = abs(sum(other) / len(other)) if other else 0.0
+        # Runs with other parameters are not a sample of one distribution.
+        significant = None if pooled else won["significant"]
+        unclear = second is not None and not pooled and significant is not True
+        ahead = abs(won["mean"] - sum(other) / len(other)) / base if base else None
         found.append(
             {
-                "scenario": scenario,
-                "scheduler": _label(variant, paths.get(scenario, [])),
-                **at,
-                "mean": mean,
-                "low": low,
-                "high": high,
-                "runs": len(values),
+                "scenario": point.scenario,
+                "scheduler": _label(best, named),
+                **point.at,
+                "mean": won["mean"],
+                "runs": len(own),
+                "second": _label(second, named) if second is not None else "",
+                "ahead": ahead,
+                "significant": {None: "unknown", True: "yes", False: "no"}[significant],
+                "shown": ("" if ahead is None else f"+{ahead:.0%}") + (" ~" if unclear else ""),
+                "strength": 0.25 if unclear else 0.75,
             }
         )
     return sorted(found, key=lambda row: tuple(row[key] for key in keys))
@@ -99,6 +115,10 @@ def _lines(rows: list[Row], keys: list[str], metric: str, pooled: list[str]) -> 
     return lines.facet(row=altair.Row(f"{keys[1]}:O", sort=values, title=titled(keys[1])))
 
 
+CELL = 32
+"""Height of a row of cells, in pixels."""
+
+
 def _axes(keys: list[str]) -> dict[str, Any]:
     x = altair.X(f"{keys[0]}:O", title=titled(keys[0]), axis=altair.Axis(labelAngle=0))
     return (
@@ -106,6 +126,11 @@ def _axes(keys: list[str]) -> dict[str, Any]:
         if len(keys) == 1
         else {"x": x, "y": altair.Y(f"{keys[1]}:O", title=titled(keys[1]), sort="descending")}
     )
+
+
+def _height(keys: list[str]) -> Any:
+    """The height of cells: one row, or as many as the second parameter has values. Vega has a step only along an axis."""
+    return CELL if len(keys) == 1 else altair.Step(CELL)
 
 
 def _heatmap(rows: list[Row], keys: list[str], metric: str, pooled: list[str]) -> Any:
@@ -121,24 +146,19 @@ def _heatmap(rows: list[Row], keys: list[str], metric: str, pooled: list[str]) -
             tooltip=tip,
         )
     )
-    return cells.properties(width=WIDTH // 2, height=altair.Step(32)).facet(
+    return cells.properties(width=WIDTH // 2, height=_height(keys)).facet(
         facet=altair.Facet("scheduler:N", title=None), columns=2
     )
 
 
 def _wins(rows: list[Row], keys: list[str], metric: str, pooled: list[str]) -> Any:
-    points: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        points.setdefault(tuple(row[key] for key in keys), []).append(row)
-    won = []
-    for found in points.values():
-        best, *rest = sorted(found, key=lambda row: row["mean"], reverse=_native.better(metric) == "more")
-        ahead = abs(best["mean"] - rest[0]["mean"]) / abs(rest[0]["mean"]) if rest and rest[0]["mean"] else 0.0
-        won.append({**best, "ahead": ahead, "second": rest[0]["scheduler"] if rest else ""})
-    tip = [*tips(of=("scheduler", "second", *keys)), altair.Tooltip("ahead:Q", format=".1%")]
-    base = altair.Chart(inline(won)).encode(**_axes(keys), tooltip=tip)
-    cells = base.mark_rect(opacity=0.7).encode(
-        color=altair.Color("scheduler:N", title=["best", *_mean_of(metric, pooled).split(": ")])
+    tip = [*tips(of=("scheduler", "second", "significant", *keys)), altair.Tooltip("ahead:Q", format=".1%")]
+    base = altair.Chart(inline(rows)).encode(**_axes(keys), tooltip=tip)
+    unknown = all(row["significant"] == "unknown" for row in rows)
+    mark = [] if pooled else ["~: significance unknown" if unknown else "~: lead not significant"]
+    cells = base.mark_rect().encode(
+        color=altair.Color("scheduler:N", title=["best", *_mean_of(metric, pooled).split(": "), *mark]),
+        opacity=altair.Opacity("strength:Q", scale=None, legend=None),
     )
-    texts = base.mark_text(color="black").encode(text=altair.Text("ahead:Q", format="+.0%"))
-    return altair.layer(cells, texts).properties(width=WIDTH, height=altair.Step(32))
+    texts = base.mark_text(color="black").encode(text="shown:N")
+    return altair.layer(cells, texts).properties(width=WIDTH, height=_height(keys))

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pathweave import _arguments as arguments
-from pathweave import _native
+from pathweave import _native, sweep_tables
 from pathweave import schedulers as _schedulers
 from pathweave._errors import InputError, Interrupted, PathweaveError
 from pathweave._progress import Bar, bar
+from pathweave._unite import unite
 from pathweave._work import Task, code, parquet, program, work, write_part
 from pathweave.comparison import checked_jobs
-from pathweave.tables import Tabular, taken
+from pathweave.tables import Table, Tabular, taken
 
 if TYPE_CHECKING:
     import altair
@@ -111,6 +112,54 @@ class Sweep(Tabular):
         """Writes the sweep's page, which works offline."""
         return arguments.save(path, self._plan.page(self._records()))
 
+    @property
+    def verdict(self) -> str:
+        """Whether several paths are worse than one anywhere in the sweep, in sentences, as the command says it; empty without schedulers
+        or without plain TCP.
+
+        Each point is judged by its goodput, completion time or delay, as in a comparison.
+        """
+        return " ".join((self._plan.answer(self._records()) or "").split("\n")).strip()
+
+    @arguments.named
+    def summary(self, metric: str = "goodput_mbps") -> Table:
+        """A row for each scheduler at each point: the mean of the seeds with its 95 % interval.
+
+        ``runs`` is the number of runs with a value. Like all tables of a sweep, it has the columns ``at_NAME``, and calls a scheduler
+        ``variant``.
+
+        Args:
+            metric: A column that is a number.
+        """
+        return sweep_tables.summary(self, metric)
+
+    @arguments.named
+    def differences(self, against: str, metric: str = "goodput_mbps") -> Table:
+        """A metric of each scheduler minus that of `against` at each point, seed by seed, with its 95 % interval (Student's t).
+
+        The columns are the point's, then ``metric``, ``variant``, ``against``, ``seeds``, ``difference``, ``low``, ``high`` and
+        ``significant``, which is ``None`` with one seed.
+
+        Args:
+            against: A scheduler of the plan, or ``tcp-path0``, ...
+            metric: A column that is a number.
+        """
+        return sweep_tables.differences(self, against, metric)
+
+    @arguments.named
+    def best(self, metric: str = "goodput_mbps") -> Table:
+        """A row for each point: the best scheduler, and whether it is significantly better than the second one.
+
+        ``difference`` is the metric of ``best`` minus that of ``second``, seed by seed, with its 95 % interval from ``low`` to
+        ``high``. ``level_with`` names all that are not significantly different from ``best``. A scheduler with more runs that have
+        a value ranks before those with fewer. Plain TCP takes part.
+
+        Args:
+            metric: A column of which more or less is better.
+        """
+        return sweep_tables.best(self, metric)
+
+    @arguments.named
     def plot(
         self,
         x: str | None = None,
@@ -126,7 +175,7 @@ class Sweep(Tabular):
             y: The metric; a column that is a number.
             kind: ``"lines"``: means of the seeds with 95 % intervals, a line for each scheduler; ``"heatmap"``: means as colours;
                 ``"wins"``: the best scheduler of each point, and how far it is ahead of the second, for metrics of which more or less
-                is better.
+                is better. A pale cell with ``~`` is a lead that is not significant, or unknown with one seed (`best`).
             rows: The parameter on the y axis of ``"heatmap"`` and ``"wins"``, and of the panels of ``"lines"`` (default: the second one
                 with several values). If more parameters have several values, means are taken over these, without intervals.
         """
@@ -158,6 +207,7 @@ class Sweep(Tabular):
         return super()._repr_html_() if self.complete else f"<p>{html.escape(repr(self))}</p>"
 
 
+@arguments.named
 def sweep(
     plan: str | Path,
     *,
@@ -215,7 +265,7 @@ def sweep(
             "schedulers", schedulers, "classes, or a dictionary of names and classes; the plan has the other names"
         )
     _, own = _schedulers.entries(schedulers if schedulers is not None else ())
-    ready = _native.Plan.read(arguments.file("plan", plan), quick, own)
+    ready = _native.Plan.read(arguments.existing("plan", plan), quick, own)
     used = tuple(one for one in own if _is_used(ready, one))
     folder = arguments.file("out", out).resolve()
     (folder / "parts").mkdir(parents=True, exist_ok=True)
@@ -243,7 +293,7 @@ def sweep(
                 text = f"stopped: {so_far.done} of {runs} are finished; the same call goes on with the rest"
                 raise Interrupted(text, so_far) from None
         if len(finished(folder)) == len(ready):
-            _unite(folder, len(ready))
+            unite(folder, len(ready))
     return Sweep(ready, folder, made)
 
 
@@ -404,72 +454,3 @@ def _next(tasks: Iterator[Task], most: int) -> Iterator[Task]:
         if task is None:
             return
         yield task
-
-
-UNITED_ROWS = 50_000
-"""So many runs are put in order at once, so that memory does not grow with the sweep."""
-
-
-def _unite(folder: Path, runs: int) -> None:
-    """Writes all runs in their order, each once. The result does not depend on the size of tasks or parts."""
-    import pyarrow
-
-    path = folder / "runs.parquet"
-    if path.exists():
-        return
-    parts: list[tuple[int, int, Path]] = []
-    schemas: dict[str, pyarrow.Schema] = {}
-    for part in sorted((folder / "parts").glob("part-*.parquet")):
-        with parquet().ParquetFile(part) as opened:
-            groups = [opened.metadata.row_group(i) for i in range(opened.metadata.num_row_groups)]
-            spans = [group.column(0).statistics for group in groups]
-            parts.append((min(span.min for span in spans), max(span.max for span in spans), part))
-            # Not every part has every metric, and parts number their words differently.
-            schemas.setdefault(str(opened.schema_arrow), _without_dictionaries(opened.schema_arrow))
-    schema = pyarrow.unify_schemas([*schemas.values()])
-    fixed = ["run", "scenario", "variant", "seed", "status", "reason", "digest"]
-    fixed += [name for name in schema.names if name.startswith("at_")]
-    names = [*fixed, *sorted(name for name in schema.names if name not in fixed)]
-    schema = pyarrow.schema([schema.field(name) for name in names])
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
-    with parquet().ParquetWriter(new, schema, compression="zstd") as file:
-        for first in range(0, runs, UNITED_ROWS):
-            end = min(first + UNITED_ROWS, runs)
-            file.write_table(_rows(parts, first, end, schema), row_group_size=UNITED_ROWS)
-    os.replace(new, path)
-
-
-def _rows(parts: Iterable[tuple[int, int, Path]], first: int, end: int, schema: pyarrow.Schema) -> pyarrow.Table:
-    """The runs from `first` up to `end`, each once."""
-    import pyarrow
-    import pyarrow.compute
-
-    found = []
-    for least, most, part in parts:
-        if most < first or least >= end:
-            continue
-        rows = parquet().read_table(part, partitioning=None)
-        run = pyarrow.compute.field("run")
-        rows = rows.filter((run >= first) & (run < end))
-        rows = rows.cast(_without_dictionaries(rows.schema))
-        found.append(rows.select([name for name in schema.names if name in rows.column_names]))
-    rows = pyarrow.concat_tables(found, promote_options="default").sort_by("run")
-    numbers = rows.column("run").to_numpy()
-    once = [i == 0 or numbers[i] != numbers[i - 1] for i in range(len(numbers))]
-    rows = rows.filter(pyarrow.array(once))
-    if rows.num_rows != end - first:
-        raise PathweaveError(f"there are {rows.num_rows} runs in the place of {end - first}")
-    for name in schema.names:
-        if name not in rows.column_names:
-            rows = rows.append_column(schema.field(name), pyarrow.nulls(rows.num_rows, schema.field(name).type))
-    return rows.select(schema.names).cast(schema).combine_chunks()
-
-
-def _without_dictionaries(schema: pyarrow.Schema) -> pyarrow.Schema:
-    """A schema in which words are plain text instead of entries of a dictionary."""
-    import pyarrow
-
-    fields = [
-        field.with_type(field.type.value_type) if pyarrow.types.is_dictionary(field.type) else field for field in schema
-    ]
-    return pyarrow.schema(fields)

@@ -31,6 +31,7 @@ pub(crate) fn scenario_error(py: Python<'_>, error: &ScenarioError) -> PyErr {
             Problem::UnknownKey => "unknown-key",
             Problem::Missing => "missing",
             Problem::Value => "value",
+            Problem::Conflict => "conflict",
         };
         // Words of the caller's are no file.
         let in_file = !error.file.starts_with("--");

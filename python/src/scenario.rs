@@ -2,7 +2,7 @@
 
 use crate::error::{raised, scenario_error};
 use crate::scheduler::registered;
-use pathweave_lab::scenario::{self, Data, SET, Value, Variant, schema};
+use pathweave_lab::scenario::{self, Data, Problem, SET, Value, Variant, schema};
 use pathweave_runner::{Source, open};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -41,8 +41,9 @@ impl Document {
         let mut document = self.source.document.clone();
         document.set(key, value).map_err(|error| scenario_error(py, &error))?;
         let text = format!("{key}={value}");
-        // What else is wrong may be put right before the scenario is run.
+        // What else is wrong may be put right before the scenario is run: a duration may need another `measure_from`.
         if let Err(error) = document.scenario(&registered(py)?, &Variant::AsWritten)
+            && error.problem != Problem::Conflict
             && &*error.file == SET
             && *error.source == *text
         {

@@ -5,6 +5,7 @@ use crate::run::{Watcher, watched};
 use crate::scheduler::registry;
 use crate::table::{Column, Table};
 use pathweave_algorithms::Registry;
+use pathweave_experiments::answer::Answer;
 use pathweave_experiments::claim::{Judged, verdicts};
 use pathweave_experiments::columns::{Cells, columns};
 use pathweave_experiments::page::page;
@@ -128,6 +129,12 @@ impl Plan {
             let lines = judged.iter().map(|one| ClaimLine::new("", &plan.name, plan, one).line().trim_end().to_owned());
             (lines.collect(), text(&plan.name, plan, judged))
         })
+    }
+
+    /// The answer to whether several paths are worse than one anywhere, in sentences. `None` if the plan has no
+    /// schedulers or no plain TCP.
+    fn answer(&self, py: Python<'_>, records: &str) -> PyResult<Option<String>> {
+        self.with_verdicts(py, records, |results, _| Some(Answer::of(&self.plan.sweep, results)?.text()))
     }
 
     /// The sweep's page.

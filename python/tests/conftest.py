@@ -50,6 +50,16 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> pathweave.Sweep:
     return pathweave.sweep(folder / "plan.toml", out=folder / "out")
 
 
+@pytest.fixture(scope="session")
+def swept_by_one(tmp_path_factory: pytest.TempPathFactory) -> pathweave.Sweep:
+    """A finished sweep of one parameter, whose values have different units."""
+    folder = tmp_path_factory.mktemp("one")
+    values = ["100KB", "1MB"]
+    text = plan_of(["minrtt", "blest"], 3, "500ms", [("buffer", values, "connection.receive_buffer", "{}")])
+    (folder / "plan.toml").write_text(text)
+    return pathweave.sweep(folder / "plan.toml", out=folder / "out")
+
+
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
     """The file of a plan with a claim."""

@@ -114,6 +114,8 @@ CALLS = {
     "to_csv": (lambda value, of: of.to_csv(value), "path", ["nonsense"]),
     "to_jsonl": (lambda value, of: of.to_jsonl(value), "path", ["nonsense"]),
     "to_html": (lambda value, of: of.to_html(value), "path", ["nonsense"]),
+    "where": (lambda value, of: of.where(scheduler=value), "scheduler", []),
+    "where.seed": (lambda value, of: of.where(seed=value), "seed", []),
     "plot": (lambda value, of: of.plot(value), "metric", [None]),
     "plot.kind": (lambda value, of: of.plot(kind=value), "kind", []),
     "plot.against": (lambda value, of: of.plot(kind="paired", against=value), "against", [None]),
@@ -163,7 +165,32 @@ def nothing_stays_registered():
         ),
         (lambda: pathweave.run(seeds=3), r"run\(\) has no argument seeds \(did you mean seed\?\)"),
         (lambda: pathweave.explain(strt="1s"), r"explain\(\) has no argument strt \(did you mean start\?\)"),
-        (lambda: pathweave.compare(durationn=1), r"durationn is not a setting \(did you mean duration\?\)"),
+        (lambda: pathweave.compare(durationn=1), r"durationn is not a setting \(did you mean duration\?\)$"),
+        (
+            lambda: pathweave.compare(receive_bufer_kb=1),
+            r"receive_bufer_kb is not a setting \(did you mean receive_buffer\?\)$",
+        ),
+        (
+            lambda: pathweave.compare(buffer="1MB"),
+            r"\(did you mean receive_buffer, send_buffer or send_buffer_tuning\?\)$",
+        ),
+        (lambda: pathweave.compare(colour=1), r"colour is not a setting; dir\(scenario\), .* list them"),
+        (
+            lambda: pathweave.compare("wifi-lte", ["minrtt"]),
+            r"compare\(\) too many positional arguments; there are: scenario, and by name schedulers=, seeds=, .*, and settings",
+        ),
+        (
+            lambda: pathweave.sweep("plan.toml"),
+            r"sweep\(\) missing a required .*'out'; there are: plan, and by name out=, ",
+        ),
+        (
+            lambda: pathweave.sweep("plan.toml", outt="x"),
+            r"sweep\(\) has no argument outt \(did you mean out\?\); there are: plan",
+        ),
+        (
+            lambda: pathweave.validate(),
+            r"validate\(\) missing a required .*'file'; there are: file, and by name only=, jobs=",
+        ),
     ],
 )
 def test_a_misspelt_keyword_is_a_type_error_with_the_nearest_name(call, text):
@@ -183,6 +210,82 @@ def test_a_misspelt_metric_or_kind_names_the_nearest_one(results):
         results.plot(kind="rankings")
     with pytest.raises(pathweave.InputError, match=r"column = shed \(did you mean seed\?\)"):
         results.where(shed=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: pathweave.sweep("plam.toml", out="out"),
+            r"plan = plam.toml: there is no such file in .* \(did you mean plan.toml\?\)",
+        ),
+        (lambda: pathweave.validate("nowhere/x.jsonl"), r"file = nowhere/x.jsonl: there is no such file in "),
+        (lambda: pathweave.sweep(".", out="out"), r"plan = \.: this is a folder"),
+        (
+            lambda: Scenario.from_file("plan.tml"),
+            r"path = plan.tml: there is no such file in .* \(did you mean plan.toml\?\)",
+        ),
+        (
+            lambda: compare(scenario="nowhere.toml"),
+            r"scenario = nowhere.toml: there is no such file; a scenario is a file or one of",
+        ),
+        (lambda: compare(receive_buffer_kb=-128), r"^receive_buffer_kb = -128: allowed: a fixed size"),
+        (lambda: compare(receive_buffer="many"), r"^receive_buffer = many: allowed: "),
+        (
+            lambda: compare(duration=None),
+            r"^duration = None: allowed: a time .*, a number of seconds or datetime.timedelta$",
+        ),
+        (lambda: compare(loss=None), r"^loss = None: allowed: a probability"),
+        (
+            lambda: compare(schedulers="blest:delt=0.1"),
+            r"^schedulers: blest:delt=0.1: unknown setting `delt` \(did you mean `delta`\?\)",
+        ),
+        (
+            lambda: compare(schedulers="blest:x=1"),
+            r"^schedulers: blest:x=1: unknown setting `x`; there are: lambda, delta, mptcp, ",
+        ),
+        (lambda: compare(schedulers="blest:delta=abc"), r"^schedulers: blest:delta=abc: delta = abc: allowed: "),
+        (
+            lambda: pathweave.compare("wifi-lte", seeds=1, duration=5),
+            r"^duration = 5s: allowed: more than measure_from, which is 10s in this",
+        ),
+        (
+            lambda: pathweave.arena("weave", against="minrt", points="sized-tuning/1"),
+            r"^against: unknown scheduler `minrt`; did you mean `minrtt`",
+        ),
+        (lambda: pathweave.arena("weave", only="evalution"), r"only = evalution: .*did you mean `evaluation`\?"),
+        (lambda: pathweave.reproduce("cp/fig5"), r"The package has none: .* source='CLONE/experiments'"),
+    ],
+)
+def test_an_error_is_in_the_callers_own_words(call, text):
+    with pytest.raises(pathweave.InputError, match=text):
+        call()
+
+
+def test_two_settings_that_do_not_fit_are_told_when_both_are_set():
+    scenario = Scenario.builtin("wifi-lte")
+    scenario.duration = 5
+    with pytest.raises(
+        pathweave.ScenarioError, match="duration = 5s: allowed: more than measure_from, which is 10s"
+    ) as wrong:
+        scenario.check()
+    assert wrong.value.problem == "conflict"
+    scenario.measure_from = 1
+    scenario.check()
+
+
+def test_a_name_in_other_letters_is_near():
+    with pytest.raises(KeyError, match=r"'LTE' \(did you mean lte\?\); there are: wifi, lte"):
+        Scenario.builtin("wifi-lte").path["LTE"]
+
+
+def test_rows_that_no_run_can_have_are_a_mistake(results):
+    with pytest.raises(
+        pathweave.InputError, match=r"scheduler = 'mirtt' \(str\) \(did you mean minrtt\?\): allowed: 'minrtt', 'tcp"
+    ):
+        results.where(scheduler="mirtt")
+    assert results.where(status="failed") == []
+    assert len(results.where(scheduler="minrtt", seed=1)) == 1
 
 
 def test_a_truth_value_is_no_number_of_columns(results):

@@ -23,6 +23,16 @@ def test_an_explanation_is_the_commands(command, tmp_path):
     assert "<!doctype html>" in mine.to_html(tmp_path / "explain.html").read_text()
 
 
+def test_an_explanation_says_what_it_is_of():
+    found = pathweave.explain("wlan-3g", "blest", start="2s", end="2.1s", seed=3)
+    decisions = sum(entry["kind"] == "decision" for entry in found.entries)
+    wanted = (
+        f"<Explanation of blest on wlan-3g, seed 3, 2 s to 2.1 s: {len(found.entries)} events, "
+        f"{decisions} decisions among them; print() shows them, entries has them>"
+    )
+    assert repr(found) == wanted
+
+
 def test_a_span_that_is_none(command):
     with pytest.raises(pathweave.InputError) as wrong:
         pathweave.explain("wlan-3g", "blest", start="2 parsecs")
@@ -38,7 +48,7 @@ def test_a_period_in_numbers_is_the_same_as_in_text():
 
 def test_experiments_that_are_not_here_say_where_they_are(tmp_path):
     with pytest.raises(
-        pathweave.InputError, match=r"source = .*/nowhere: no experiments here.*source='CHECKOUT/experiments'"
+        pathweave.InputError, match=r"source = .*/nowhere: no experiments here.*source='CLONE/experiments'"
     ):
         pathweave.reproduce("cp/fig5", out=tmp_path, source=tmp_path / "nowhere")
 

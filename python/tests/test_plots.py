@@ -11,7 +11,7 @@ import pytest
 import pathweave
 
 pytest.importorskip("altair")
-from pathweave import plots, sweep_plots
+from pathweave import plots, sweep_plots, sweep_tables
 
 KINDS = ("ranking", "paired", "cdf", "series", "shares")
 
@@ -118,15 +118,18 @@ def test_lines_are_the_means_of_the_seeds(swept):
             assert row["high"] - row["mean"] == pytest.approx(12.706 * abs(here[0] - here[1]) / 2, rel=1e-4)
 
 
+def point(**samples):
+    """A point at which schedulers have these values, seed by seed."""
+    return sweep_tables.Point("s", {"x": 1.0}, {name: dict(enumerate(values)) for name, values in samples.items()})
+
+
+def best_by(metric, **samples):
+    return sweep_tables.winner(point(**samples), sweep_tables.judged("y", metric, [metric], "this"))["best"]
+
+
 def test_wins_are_by_rates_that_are_high_and_times_that_are_short():
-    rows = [
-        {"scheduler": name, "x": 1.0, "mean": mean, "low": mean, "high": mean, "runs": 1}
-        for name, mean in (("fast", 4.0), ("slow", 5.0))
-    ]
-    for metric, wanted in (("completion_s", "fast"), ("goodput_mbps", "slow")):
-        [won] = data(sweep_plots._wins(rows, ["x"], metric, []))
-        assert [row["scheduler"] for row in won] == [wanted]
-        assert won[0]["ahead"] == pytest.approx(0.2 if wanted == "fast" else 0.25)
+    assert best_by("completion_s", fast=[4.0, 4.5], slow=[5.0, 5.5]) == "fast"
+    assert best_by("goodput_mbps", fast=[4.0, 4.5], slow=[5.0, 5.5]) == "slow"
 
 
 # Directions as a network's user sees them: more of the bound, or of a lead, is better; of duplicates less is.
@@ -142,12 +145,63 @@ def test_wins_are_by_rates_that_are_high_and_times_that_are_short():
     ],
 )
 def test_wins_are_by_the_direction_of_the_metric(metric, wanted):
-    rows = [
-        {"scheduler": name, "x": 1.0, "mean": mean, "low": mean, "high": mean, "runs": 1}
-        for name, mean in (("fast", 4.0), ("slow", 5.0))
-    ]
-    [won] = data(sweep_plots._wins(rows, ["x"], metric, []))
-    assert [row["scheduler"] for row in won] == [wanted]
+    assert best_by(metric, fast=[4.0], slow=[5.0]) == wanted
+
+
+def compiled(chart):
+    """The chart as Vega draws it; a specification that Vega refuses raises."""
+    altair, vl_convert = pytest.importorskip("altair"), pytest.importorskip("vl_convert")
+    return vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=altair.SCHEMA_VERSION.rsplit(".", 1)[0])
+
+
+@pytest.mark.parametrize("kind", ["lines", "heatmap", "wins"])
+@pytest.mark.parametrize(
+    ("sweep", "axes"),
+    [
+        ("swept_by_one", {}),
+        ("swept", {}),
+        ("swept", {"x": "loss_percent"}),
+        ("swept", {"x": "buffer_kb", "rows": "buffer_kb"}),
+    ],
+)
+def test_every_kind_is_drawn_with_one_and_with_two_parameters(sweep, axes, kind, request):
+    chart = request.getfixturevalue(sweep).plot(kind=kind, **axes)
+    steps(chart.to_dict())
+    # Lines, cells and the marks of axes are paths.
+    assert compiled(chart).count("<path") > 5
+
+
+def steps(spec):
+    """A height that is a step needs a y axis: Vega refuses others."""
+    for part in [spec, spec.get("spec", {})]:
+        if isinstance(part.get("height"), dict):
+            layers = part.get("layer", [part])
+            assert all("y" in layer["encoding"] for layer in layers), part["height"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_a_comparison_is_drawn(results, kind):
+    assert compiled(results.plot(kind=kind)).count("<path") > 2
+
+
+def test_cells_of_one_parameter_are_one_row(swept_by_one):
+    for kind in ("heatmap", "wins"):
+        spec = swept_by_one.plot(kind=kind).to_dict()
+        assert (spec.get("spec") or spec)["height"] == sweep_plots.CELL
+
+
+def test_a_lead_that_is_not_significant_is_marked(swept):
+    [cells] = data(swept.plot(kind="wins"))
+    table = {(row["at_buffer_kb"], row["at_loss_percent"]): row for row in swept.best()}
+    assert len(cells) == len(table) == 4
+    for cell in cells:
+        row = table[cell["buffer_kb"], cell["loss_percent"]]
+        assert cell["significant"] == ("yes" if row["significant"] else "no")
+        assert cell["shown"].endswith(" ~") is (not row["significant"])
+        assert (cell["strength"] < 0.5) is (not row["significant"])
+    [pooled] = data(swept.plot(kind="wins", x="buffer_kb", rows="buffer_kb"))
+    assert {row["significant"] for row in pooled} == {"unknown"}
+    assert not any("~" in row["shown"] for row in pooled)
 
 
 def test_no_scheduler_wins_by_a_metric_that_describes_the_run(swept):

@@ -26,5 +26,5 @@ mod nearest;
 mod registry;
 pub mod schedulers;
 
-pub use nearest::{did_you_mean, nearest};
+pub use nearest::{did_you_mean, meant, names_in_words, nearest};
 pub use registry::Registry;

@@ -224,7 +224,7 @@ pub(crate) struct SweepOptions {
 /// evaluation. A command that was interrupted continues when it is given again.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ArenaOptions {
-    /// Schedulers, separated by commas; the first is compared with each other one.
+    /// Schedulers, separated by commas, or `all`; the first is compared with each other one.
     #[arg(value_name = "SCHEDULERS")]
     pub(crate) schedulers: Option<String>,
 

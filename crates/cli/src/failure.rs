@@ -2,7 +2,7 @@
 
 use crate::terminal;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
-use pathweave_lab::scenario::{Problem, ScenarioError, Suggestion};
+use pathweave_lab::scenario::{Problem, ScenarioError};
 use pathweave_runner::Failure;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -50,7 +50,7 @@ impl fmt::Display for Place<'_> {
             Problem::Syntax => f.write_str("this is not valid TOML"),
             Problem::UnknownKey => write!(f, "there is no setting called {key}"),
             Problem::Missing => write!(f, "{key} is missing"),
-            Problem::Value => write!(f, "{key} cannot be {value}"),
+            Problem::Value | Problem::Conflict => write!(f, "{key} cannot be {value}"),
         }
     }
 }
@@ -71,9 +71,7 @@ impl Diagnostic for Place<'_> {
         let allowed = &self.error.allowed;
         Some(match (self.error.problem, self.error.suggestion()) {
             (Problem::Syntax, _) => Box::new(allowed),
-            (_, Some(Suggestion::Setting(name) | Suggestion::Value(name))) => {
-                Box::new(format!("did you mean `{name}`? Allowed: {allowed}"))
-            }
+            (_, Some(names)) => Box::new(format!("{names} Allowed: {allowed}")),
             (_, None) => Box::new(format!("allowed: {allowed}")),
         })
     }

@@ -2,11 +2,11 @@
 //! that compete.
 
 use crate::failure::Failure;
-use crate::plan::{Source, chosen_names};
+use crate::plan::{Source, add_names};
 use crate::sweep::{Bundle, ReadyPlan};
 use pathweave_algorithms::Registry;
 use pathweave_experiments::runs::Cell;
-use pathweave_lab::scenario::did_you_mean;
+use pathweave_lab::scenario::{SCHEDULERS, did_you_mean};
 use pathweave_units::counted;
 use std::fs;
 use std::io;
@@ -33,7 +33,7 @@ pub struct Competition {
 
 impl Competition {
     /// The first of the `asked` schedulers, then those of `against`, then the others, each once. Lists have commas
-    /// between names; without `asked`, [`COMPETING`] compete.
+    /// between names, and `all` is every scheduler; without `asked`, [`COMPETING`] compete.
     ///
     /// # Errors
     /// If a scheduler's entry is wrong, or if there is none.
@@ -41,7 +41,10 @@ impl Competition {
         let asked = asked.unwrap_or(COMPETING);
         // The first of `against` comes second, so that it is the one to part from.
         let first = asked.split(',').next().unwrap_or_default();
-        let schedulers = chosen_names([first, against.unwrap_or(""), asked], registry)?;
+        let mut schedulers = Vec::new();
+        for (list, option) in [(first, SCHEDULERS), (against.unwrap_or(""), "--against"), (asked, SCHEDULERS)] {
+            add_names(list, option, &mut schedulers, registry)?;
+        }
         if schedulers.is_empty() {
             return Err(Failure::Input("there is no scheduler in the list; name one, such as weave".into()));
         }
@@ -163,7 +166,7 @@ impl Arena {
     pub fn only(&mut self, text: &str, option: &str) -> Result<(), Failure> {
         if !self.plans.iter().any(|name| name.contains(text)) {
             let first = format!("the first is {}", self.plans.first().map_or("", String::as_str));
-            let hint = did_you_mean(text, self.plans.iter().map(String::as_str), &first);
+            let hint = did_you_mean(text, with_parts(self.plans.iter().map(String::as_str)), &first);
             let place = self.place();
             return Err(Failure::Input(format!("{option} = {text}: no plan of {place} has this in its name; {hint}")));
         }
@@ -297,6 +300,17 @@ impl Arena {
     }
 }
 
+/// Names, and their parts between hyphens and slashes, each once: what a text that names must contain may be.
+pub(crate) fn with_parts<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut all: Vec<&str> = Vec::new();
+    for name in names.flat_map(|name| std::iter::once(name).chain(name.split(['-', '/']))) {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
 /// An error if the plan lacks the scenario or one of the points.
 fn missing(ready: &ReadyPlan, points: &Points, option: &str) -> Result<(), Failure> {
     let plan = &ready.sweep.plan;
@@ -333,6 +347,25 @@ mod tests {
         assert_eq!(["", "/3", "a/b/c/1", "a/0", "a/3-2"].map(Points::parse), [None, None, None, None, None]);
         assert_eq!(Points::parse("a/3").and_then(|p| p.single()), Some(3));
         assert_eq!(Points::parse("a/3-4").and_then(|p| p.single()), None);
+    }
+
+    #[test]
+    fn a_wrong_scheduler_or_part_of_a_name_is_told_with_its_option() {
+        let registry = Registry::builtin();
+        let text = |asked, against| match Competition::new(asked, against, &registry) {
+            Ok(competition) => competition.schedulers.join(","),
+            Err(failure) => failure.to_string(),
+        };
+        let unknown = "unknown scheduler `minrt`; did you mean `minrtt`? Allowed: ";
+        assert!(text(Some("weave"), Some("minrt")).starts_with(&format!("--against: {unknown}")));
+        assert!(text(Some("weave,minrt"), None).starts_with(&format!("--schedulers: {unknown}")));
+        assert!(
+            text(Some("all"), Some("weave")).starts_with("minrtt,roundrobin,"),
+            "all is every scheduler, each once"
+        );
+        let mut arena = Arena::open(None, "--from").expect("the program carries plans");
+        let wrong = arena.only("evalution", "--only").expect_err("no plan has this in its name").to_string();
+        assert!(wrong.contains("did you mean `evaluation`?"), "{wrong}");
     }
 
     #[test]

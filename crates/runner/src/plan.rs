@@ -183,6 +183,10 @@ pub fn open(name: &str) -> Result<Source, Failure> {
             let built_in: Vec<_> = BUILTIN.iter().map(|(name, _)| *name).collect();
             let hint = if name.contains('=') { "; put --set before a setting" } else { "" };
             let there_are = format!("a scenario is a file or one of {}{hint}", built_in.join(", "));
+            let error = match error.kind() {
+                std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+                _ => error.to_string(),
+            };
             Err(Failure::Input(format!("{name}: {error}; {}", did_you_mean(name, built_in, &there_are))))
         }
     }
@@ -245,22 +249,32 @@ pub fn chosen(list: &str, registry: &Registry) -> Result<Vec<SchedulerSpec>, Fai
     Ok(specs)
 }
 
-/// The schedulers in lists with commas, each once, as written.
+/// Adds the schedulers of a list with commas to `names`, each once, as written; `all` stands for every one.
 ///
 /// # Errors
-/// If an entry is wrong.
-pub(crate) fn chosen_names<'a>(
-    lists: impl IntoIterator<Item = &'a str>,
+/// If an entry is wrong. `option` is the name of the argument with the list.
+pub(crate) fn add_names(
+    list: &str,
+    option: &str,
+    names: &mut Vec<String>,
     registry: &Registry,
-) -> Result<Vec<String>, Failure> {
-    let mut names: Vec<String> = Vec::new();
-    for name in lists.into_iter().flat_map(|list| list.split(',')).map(str::trim).filter(|name| !name.is_empty()) {
-        SchedulerSpec::parse(name).and_then(|spec| spec.check(registry))?;
-        if !names.iter().any(|known| known == name) {
-            names.push(name.to_owned());
+) -> Result<(), ScenarioError> {
+    for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+        let new = match entry {
+            "all" => SchedulerSpec::all(registry).into_iter().map(|spec| spec.text).collect(),
+            _ => {
+                let checked = SchedulerSpec::parse(entry).and_then(|spec| spec.check(registry));
+                checked.map_err(|error| ScenarioError { file: option.into(), ..error })?;
+                vec![entry.to_owned()]
+            }
+        };
+        for name in new {
+            if !names.contains(&name) {
+                names.push(name);
+            }
         }
     }
-    Ok(names)
+    Ok(())
 }
 
 /// The trace files that one scenario names.

@@ -1,5 +1,6 @@
 //! Runs for the comparison with measurements of Linux.
 
+use crate::arena::with_parts;
 use crate::execute::{Watch, spread};
 use crate::failure::Failure;
 use crate::failure::caught;
@@ -19,9 +20,9 @@ pub fn references(path: &Path, only: Option<&str>) -> Result<Vec<Reference>, Fai
     let mut references = Reference::read(&file, &text).map_err(|e| Failure::Input(e.to_string()))?;
     if let Some(only) = only {
         if !references.iter().any(|r| r.id.contains(only)) {
-            let ids = references.iter().map(|r| r.id.as_str());
-            let first = format!("the first is {}", ids.clone().next().unwrap_or_default());
-            let hint = did_you_mean(only, ids, &first);
+            let ids = || references.iter().map(|r| r.id.as_str());
+            let first = format!("the first is {}", ids().next().unwrap_or_default());
+            let hint = did_you_mean(only, with_parts(ids()), &first);
             return Err(Failure::Input(format!("--only = {only}: no scenario of {file} has this in its id; {hint}")));
         }
         references.retain(|r| r.id.contains(only));

@@ -110,7 +110,7 @@ fn what_is_wrong_is_told() {
             "--scheduler blestx",
             "error: --scheduler: unknown scheduler `blestx`; did you mean `blest`? Allowed: minrtt, ",
         ),
-        ("--scheduler blest:x=1", "error: --scheduler: x = 1: allowed: "),
+        ("--scheduler blest:x=1", "error: --scheduler: blest:x=1: unknown setting `x`; there are: "),
         ("--scheduler blest --from 3s --to 2s", "error: --from = 3 s is later than --to = 2 s"),
         ("--scheduler blest --from 2s --to 2s", "error: --from and --to are both 2 s; choose a span that is not empty"),
         (

@@ -3,28 +3,53 @@
 use super::{Parameter, Plan};
 use serde::{Deserialize, Serialize};
 
-/// Units that follow a number in a plan, and the same units at the end of a column's name.
-const UNITS: [(&str, &str); 20] = [
-    ("ns", "ns"),
-    ("us", "us"),
-    ("ms", "ms"),
-    ("s", "s"),
-    ("min", "min"),
-    ("bps", "bps"),
-    ("kbps", "kbps"),
-    ("Kbps", "kbps"),
-    ("Mbps", "mbps"),
-    ("Gbps", "gbps"),
-    ("B", "bytes"),
-    ("KB", "kb"),
-    ("kB", "kb"),
-    ("MB", "mb"),
-    ("GB", "gb"),
-    ("KiB", "kib"),
-    ("MiB", "mib"),
-    ("GiB", "gib"),
-    ("packets", "packets"),
-    ("%", "percent"),
+/// A unit of a plan.
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    /// The unit as it is written after a number.
+    written: &'static str,
+    /// The unit at the end of a column's name.
+    name: &'static str,
+    /// Units of one kind can be converted.
+    kind: Kind,
+    /// The unit's size in the smallest unit of its kind.
+    size: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Time,
+    Rate,
+    Size,
+    Packets,
+    Fraction,
+}
+
+const fn unit(written: &'static str, name: &'static str, kind: Kind, size: f64) -> Unit {
+    Unit { written, name, kind, size }
+}
+
+const UNITS: [Unit; 20] = [
+    unit("ns", "ns", Kind::Time, 1.0),
+    unit("us", "us", Kind::Time, 1e3),
+    unit("ms", "ms", Kind::Time, 1e6),
+    unit("s", "s", Kind::Time, 1e9),
+    unit("min", "min", Kind::Time, 60e9),
+    unit("bps", "bps", Kind::Rate, 1.0),
+    unit("kbps", "kbps", Kind::Rate, 1e3),
+    unit("Kbps", "kbps", Kind::Rate, 1e3),
+    unit("Mbps", "mbps", Kind::Rate, 1e6),
+    unit("Gbps", "gbps", Kind::Rate, 1e9),
+    unit("B", "bytes", Kind::Size, 1.0),
+    unit("KB", "kb", Kind::Size, 1e3),
+    unit("kB", "kb", Kind::Size, 1e3),
+    unit("MB", "mb", Kind::Size, 1e6),
+    unit("GB", "gb", Kind::Size, 1e9),
+    unit("KiB", "kib", Kind::Size, 1024.0),
+    unit("MiB", "mib", Kind::Size, 1_048_576.0),
+    unit("GiB", "gib", Kind::Size, 1_073_741_824.0),
+    unit("packets", "packets", Kind::Packets, 1.0),
+    unit("%", "percent", Kind::Fraction, 1.0),
 ];
 
 /// A parameter's value in a table.
@@ -37,7 +62,7 @@ pub enum Value {
     Whole(i64),
     /// Any other number.
     Number(f64),
-    /// Text: a word, or a number with another unit than other values of the parameter.
+    /// Text: a word, or a number beside words.
     Text(String),
 }
 
@@ -55,7 +80,8 @@ impl Value {
 /// A parameter's column. All of its values have the same type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParameterColumn {
-    /// The parameter's name. If the values are numbers with one unit, the name ends with that unit: `buffer_kb`.
+    /// The parameter's name. If the values are numbers with units of one kind, the name ends with the smallest of these
+    /// units, into which the others are converted: `buffer_kb` for `512KB` and `1MB`.
     pub name: String,
     /// The value at each of the plan's points.
     pub values: Vec<Value>,
@@ -71,11 +97,17 @@ fn column(plan: &Plan, number: usize, parameter: &Parameter) -> ParameterColumn 
     let texts: Vec<String> = (0..plan.points.len()).map(text).collect();
     let others = plan.parameters.iter().enumerate().filter(|(i, _)| *i != number);
     let taken: Vec<&str> = others.map(|(_, other)| other.name.as_str()).collect();
-    let same = |parts: &[(&str, &str)]| parts.iter().all(|(_, unit)| *unit == parts[0].1);
     let parts: Option<Vec<(&str, &str)>> = texts.iter().map(|text| number_and_unit(text)).collect();
-    let numbers = parts.filter(|parts| !parts.is_empty() && same(parts)).and_then(|parts| {
-        let unit = if parts[0].1.is_empty() { unit_of_settings(parameter) } else { name_of(parts[0].1)? };
-        Some((numbers(&parts)?, unit))
+    let numbers = parts.filter(|parts| !parts.is_empty()).and_then(|parts| {
+        if parts.iter().all(|(_, unit)| unit.is_empty()) {
+            return Some((numbers(&parts)?, unit_of_settings(parameter)));
+        }
+        let units = parts.iter().map(|(_, unit)| unit_of(unit)).collect::<Option<Vec<Unit>>>()?;
+        let least = *units.iter().min_by(|a, b| a.size.total_cmp(&b.size))?;
+        match units.iter().all(|unit| unit.name == least.name) {
+            true => Some((numbers(&parts)?, least.name)),
+            false => Some((converted(&parts, &units, least)?, least.name)),
+        }
     });
     let plain = parameter.name.clone();
     match numbers {
@@ -93,6 +125,20 @@ fn numbers(parts: &[(&str, &str)]) -> Option<Vec<Value>> {
     whole.or_else(|| parts.iter().map(|(number, _)| number.parse().ok().map(Value::Number)).collect())
 }
 
+/// The values in the smallest of their units, if all units are of one kind: whole numbers if all of them are whole.
+fn converted(parts: &[(&str, &str)], units: &[Unit], least: Unit) -> Option<Vec<Value>> {
+    let one = |((number, _), unit): (&(&str, &str), &Unit)| {
+        let exact = number.parse::<f64>().ok().filter(|_| unit.kind == least.kind)? * (unit.size / least.size);
+        // Decimal fractions such as 0.57 are not exact, so that a product may miss a whole number by its last digit.
+        let whole = libm::round(exact);
+        Some(if (exact - whole).abs() <= 1e-12 * whole.abs() { whole } else { exact })
+    };
+    let values = parts.iter().zip(units).map(one).collect::<Option<Vec<f64>>>()?;
+    let is_whole = |x: &f64| libm::trunc(*x) == *x && x.abs() < 9e15;
+    let value = |x: f64| if values.iter().all(is_whole) { Value::Whole(x as i64) } else { Value::Number(x) };
+    Some(values.iter().map(|x| value(*x)).collect())
+}
+
 /// Splits `30ms` into `30` and `ms`; `None` if the text does not begin with a number.
 fn number_and_unit(text: &str) -> Option<(&str, &str)> {
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -108,14 +154,15 @@ fn number_and_unit(text: &str) -> Option<(&str, &str)> {
     Some((number, unit.trim_start()))
 }
 
-/// A unit at the end of a column's name.
-fn name_of(unit: &str) -> Option<&'static str> {
-    UNITS.iter().find(|(written, _)| *written == unit).map(|(_, name)| *name)
+/// The unit that is written so.
+fn unit_of(written: &str) -> Option<Unit> {
+    UNITS.iter().find(|unit| unit.written == written).copied()
 }
 
 /// The unit that every setting of the parameter puts behind the value: `{}KB`; empty if there is none.
 fn unit_of_settings(parameter: &Parameter) -> &'static str {
-    let mut units = parameter.set.iter().map(|set| set.value.strip_prefix("{}").and_then(|unit| name_of(unit.trim())));
+    let unit = |value: &str| unit_of(value.strip_prefix("{}")?.trim()).map(|unit| unit.name);
+    let mut units = parameter.set.iter().map(|set| unit(&set.value));
     let first = units.next().flatten();
     first.filter(|unit| units.all(|other| other == Some(*unit))).unwrap_or_default()
 }
@@ -161,11 +208,30 @@ mod tests {
     }
 
     #[test]
-    fn words_and_mixed_units_are_text_and_truth_values_are_truth_values() {
+    fn units_of_one_kind_become_the_smallest_one() {
+        let buffer = |values: &str| {
+            one(&format!(
+                "name = \"buffer\"\nvalues = [{values}]\nset = {{ \"connection.receive_buffer\" = \"{{}}\" }}"
+            ))
+        };
+        let whole = |numbers: &[i64]| numbers.iter().copied().map(Value::Whole).collect::<Vec<_>>();
+        assert_eq!(buffer(r#""512KB", "1MB", "1.5MB""#), ("buffer_kb".to_owned(), whole(&[512, 1000, 1500])));
+        assert_eq!(buffer(r#""1MB", "512KB""#), ("buffer_kb".to_owned(), whole(&[1000, 512])));
+        assert_eq!(buffer(r#""256KiB", "1MiB""#), ("buffer_kib".to_owned(), whole(&[256, 1024])));
+        assert_eq!(buffer(r#""512kB", "256KB""#), ("buffer_kb".to_owned(), whole(&[512, 256])));
+        let both = vec![Value::Number(100.0), Value::Number(1048.576)];
+        assert_eq!(buffer(r#""100KB", "1MiB""#), ("buffer_kb".to_owned(), both));
+        let delay = one("name = \"wait\"\nvalues = [\"0.57s\", \"20ms\"]\nset = { \"path.fast.delay\" = \"{}\" }");
+        assert_eq!(delay, ("wait_ms".to_owned(), whole(&[570, 20])));
+        let rate = one("name = \"rate\"\nvalues = [\"500kbps\", \"1Mbps\"]\nset = { \"path.fast.rate\" = \"{}\" }");
+        assert_eq!(rate, ("rate_kbps".to_owned(), whole(&[500, 1000])));
+    }
+
+    #[test]
+    fn words_are_text_and_truth_values_are_truth_values() {
         let text = |values: [&str; 2]| values.map(|v| Value::Text(v.to_owned())).to_vec();
-        let mixed =
-            one("name = \"window\"\nvalues = [\"256KiB\", \"1MiB\"]\nset = { \"connection.receive_buffer\" = \"{}\" }");
-        assert_eq!(mixed, ("window".to_owned(), text(["256KiB", "1MiB"])));
+        let queue = one("name = \"queue\"\nvalues = [\"50packets\", \"1MB\"]\nset = { \"path.fast.queue\" = \"{}\" }");
+        assert_eq!(queue, ("queue".to_owned(), text(["50packets", "1MB"])));
         let words = one("name = \"cc\"\nvalues = [\"reno\", \"cubic\"]\nset = { \"connection.congestion\" = \"{}\" }");
         assert_eq!(words, ("cc".to_owned(), text(["reno", "cubic"])));
         let truth = one("name = \"pr\"\nvalues = [true, false]\nset = { \"connection.pr\" = \"{}\" }");

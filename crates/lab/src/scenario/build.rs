@@ -65,14 +65,31 @@ impl Document {
             return Err(reader.missing(self.root.place, "duration", PositiveTime::allowed()));
         }
         if let Some(entry) = given("measure_from").filter(|_| scenario.measure_from >= scenario.duration) {
-            return Err(reader.wrong(
-                "measure_from",
-                &entry.value,
-                format!("a time before the end at {}", scenario.duration),
-            ));
+            return Err(nothing_measured(reader, &scenario, entry, given("duration")));
         }
         Ok(scenario)
     }
+}
+
+/// The error for a scenario that ends before its metrics begin. Of both settings, the one that was written last is at
+/// fault: an override rather than a value of the file.
+fn nothing_measured(
+    reader: Reader<'_>,
+    scenario: &Scenario,
+    measure_from: &Entry,
+    duration: Option<&Entry>,
+) -> ScenarioError {
+    let Scenario { measure_from: from, duration: end, .. } = scenario;
+    let (key, value, allowed) =
+        match duration.filter(|entry| entry.value.place.origin() > measure_from.value.place.origin()) {
+            Some(entry) => {
+                let allowed =
+                    format!("more than measure_from, which is {from} in this scenario; measure_from can be set too");
+                ("duration", &entry.value, allowed)
+            }
+            None => ("measure_from", &measure_from.value, format!("a time before the end at {end} (duration)")),
+        };
+    reader.conflict(key, value, allowed)
 }
 
 /// Checks that token buckets hold a full packet. Smaller ones would drop all full packets.
@@ -98,16 +115,11 @@ fn check_bursts(reader: Reader<'_>, top: &[Entry], scenario: &Scenario) -> Resul
                     connection.engine.tcp.mtu,
                     overhead,
                 );
-                return Err(match mtu {
-                    Some(entry) => reader.wrong("mtu", &entry.value, allowed),
-                    None => reader.document.error(
-                        Problem::Value,
-                        reader.document.root.place,
-                        "mtu",
-                        connection.engine.tcp.mtu.to_string(),
-                        allowed,
-                    ),
-                });
+                let (place, value) = match mtu {
+                    Some(entry) => (entry.value.place, entry.value.shown()),
+                    None => (reader.document.root.place, connection.engine.tcp.mtu.to_string()),
+                };
+                return Err(reader.document.error(Problem::Conflict, place, "mtu", value, allowed));
             }
         }
     }

@@ -7,7 +7,7 @@ use super::keys::{IN_CONNECTION, known_keys};
 use super::read::{Names, Reader};
 use super::setting::CONNECTION;
 use super::spec::{self, Variant};
-use crate::value_parser::Whole;
+use crate::value_parser::{Whole, Wrong};
 use pathweave_algorithms::Registry;
 use pathweave_proto::parameter::ParameterError;
 
@@ -152,8 +152,11 @@ impl<'a> Maker<'a> {
                 "measured" => measured = true,
                 "scheduler" => written = Some(&entry.value),
                 "congestion" => {
-                    spec::controller(&connection.engine.congestion, self.registry)
-                        .map_err(|e| in_algorithm(reader, "congestion", &entry.value, e))?;
+                    let chosen = &connection.engine.congestion;
+                    spec::controller(chosen, self.registry).map_err(|e| {
+                        let is_unknown = spec::is_unknown_of_controller(chosen, &e.name, self.registry);
+                        in_algorithm(reader, "congestion", &entry.value, (e, is_unknown))
+                    })?;
                 }
                 _ => {}
             }
@@ -162,17 +165,21 @@ impl<'a> Maker<'a> {
             connection.measured = connection.engine.mptcp;
         }
         // A mistake in the file's scheduler is reported at its place, even if another scheduler replaces it.
+        let own = connection.engine.scheduler.clone();
         let at_place = |e: ParameterError| match written {
-            Some(value) => in_algorithm(reader, "scheduler", value, e),
+            Some(value) => {
+                let is_unknown = spec::is_unknown(&own, &e.name, self.registry);
+                in_algorithm(reader, "scheduler", value, (e, is_unknown))
+            }
             None => reader.missing(table.0.place, "scheduler", e.allowed),
         };
-        let mut split = spec::split(&connection.engine.scheduler, self.registry).map_err(at_place)?;
+        let mut split = spec::split(&own, self.registry).map_err(at_place)?;
         let entry = match self.variant {
             Variant::Scheduler(entry) if connection.measured && connection.engine.mptcp => Some(entry),
             _ => None,
         };
         if let Some(entry) = entry {
-            split = spec::split(&entry.algorithm, self.registry).map_err(|e| entry.error(e))?;
+            split = spec::split(&entry.algorithm, self.registry).map_err(|e| entry.error(e, self.registry))?;
             connection.engine.scheduler.name = entry.algorithm.name.clone();
         }
         connection.engine.scheduler.given = split.parameters;
@@ -181,7 +188,7 @@ impl<'a> Maker<'a> {
             self.override_from_file(connection)?;
             for (key, value) in &split.settings {
                 spec::apply(connection, key, value)
-                    .map_err(|e| entry.map_or_else(|| at_place(e.clone()), |s| s.error(e.clone())))?;
+                    .map_err(|e| entry.map_or_else(|| at_place(e.clone()), |s| s.error(e.clone(), self.registry)))?;
             }
         }
         if let Workload::Web { .. } = connection.workload {
@@ -196,10 +203,11 @@ impl<'a> Maker<'a> {
         connection.engine.congestion.given.sort();
         let controller = spec::controller(&connection.engine.congestion, self.registry);
         controller.map_err(|e| reader.missing(table.0.place, "congestion", e.allowed))?;
-        let rto = table.1.iter().find(|e| e.key == "min_rto" || e.key == "max_rto");
-        if let Some(entry) = rto.filter(|_| connection.engine.tcp.min_rto > connection.engine.tcp.max_rto) {
-            let (min, max) = (connection.engine.tcp.min_rto, connection.engine.tcp.max_rto);
-            return Err(reader.wrong(&entry.key, &entry.value, format!("min_rto ({min}) up to max_rto ({max})")));
+        let (min, max) = (connection.engine.tcp.min_rto, connection.engine.tcp.max_rto);
+        let rto = table.1.iter().filter(|e| e.key == "min_rto" || e.key == "max_rto");
+        // Of two in the same text, the first one.
+        if let Some(entry) = rto.rev().max_by_key(|e| e.value.place.origin()).filter(|_| min > max) {
+            return Err(reader.conflict(&entry.key, &entry.value, format!("min_rto ({min}) up to max_rto ({max})")));
         }
         Ok(())
     }
@@ -268,16 +276,19 @@ fn several(connection: Connection, count: u16) -> Vec<Connection> {
     all
 }
 
-/// An error in an algorithm's text, at its position in the file.
-fn in_algorithm(reader: Reader<'_>, key: &str, value: &Value, error: ParameterError) -> ScenarioError {
+/// An error in an algorithm's text, at its position in the file. The second part of the pair says whether the algorithm
+/// lacks that key.
+fn in_algorithm(
+    reader: Reader<'_>,
+    key: &str,
+    value: &Value,
+    (error, is_unknown): (ParameterError, bool),
+) -> ScenarioError {
     if error.name == key {
         let mut wrong = reader.wrong(key, value, error.allowed);
         wrong.value = error.value.into();
         return wrong;
     }
-    reader.wrong_part(
-        key,
-        value,
-        crate::value_parser::Wrong { part: Some((error.name, error.value)), allowed: error.allowed },
-    )
+    let wrong = Wrong::in_part(error.name, error.value, error.allowed);
+    reader.wrong_part(key, value, Wrong { is_unknown, ..wrong })
 }

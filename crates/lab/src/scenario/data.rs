@@ -299,6 +299,13 @@ pub struct Algorithm {
     pub given: Vec<(String, String)>,
 }
 
+impl Algorithm {
+    /// Whether a parameter is given.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.given.iter().any(|(given, _)| given == key)
+    }
+}
+
 impl core::fmt::Display for Algorithm {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(&self.name)?;

@@ -13,6 +13,13 @@ pub struct Place {
     end: usize,
 }
 
+impl Place {
+    /// The text of the position: 0 is the file, 1 the first override, and so on.
+    pub(super) fn origin(self) -> usize {
+        self.origin
+    }
+}
+
 /// A value and its position.
 #[derive(Clone, Debug)]
 pub struct Value {

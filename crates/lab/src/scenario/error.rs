@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::ops::Range;
-use pathweave_algorithms::nearest;
+use pathweave_algorithms::{meant, names_in_words};
 use std::sync::Arc;
 
 /// Name in place of a file's in errors of overrides.
@@ -28,6 +28,8 @@ pub enum Problem {
     Missing,
     /// The key does not allow this value.
     Value,
+    /// The key does not allow this value together with the value of another key.
+    Conflict,
 }
 
 /// A mistake in a scenario file, in an override or in a scheduler entry.
@@ -65,29 +67,29 @@ impl ScenarioError {
         start..start + column(place.lines().next().unwrap_or("")).max(1)
     }
 
-    /// The name that was probably meant: an existing setting for an unknown key, or an allowed name for a wrong value.
+    /// The names that were probably meant: existing settings for an unknown key, or allowed names for a wrong value.
     /// `None` if no name is similar enough.
     pub fn suggestion(&self) -> Option<Suggestion> {
         let is_there = |word: &str| names_in(&self.allowed).any(|name| name == word);
-        let near = |word: &str| nearest(word, names_in(&self.allowed)).filter(|name| *name != word).map(str::to_owned);
+        let near = |word: &str| -> Vec<String> {
+            let names = meant(word, names_in(&self.allowed));
+            names.into_iter().filter(|name| *name != word).map(str::to_owned).collect()
+        };
         let key = || {
             // An override's key names its section first: `connection.foo`, `path.wlan.rate`.
-            let mut words: Vec<&str> = self.key.split('.').collect();
+            let words: Vec<&str> = self.key.split('.').collect();
             let first = usize::from(words.len() > 1);
             let at = (first..words.len()).find(|i| !is_there(words[*i]))?;
-            let name = near(words[at])?;
-            words[at] = &name;
-            Some(Suggestion::Setting(words.join(".")))
+            let with = |name: &String| [&words[..at], &[name.as_str()], &words[at + 1..]].concat().join(".");
+            let names: Vec<String> = near(words[at]).iter().map(with).collect();
+            (!names.is_empty()).then_some(Suggestion::Setting(names))
         };
         match self.problem {
-            Problem::Syntax | Problem::Missing => None,
+            Problem::Syntax | Problem::Missing | Problem::Conflict => None,
             Problem::UnknownKey => key(),
             Problem::Value => {
-                let name = self.value.split(':').next().and_then(near).map(Suggestion::Value);
-                // A part of a value is a key too: `queue.tarket`, and `lamda` in `blest:lamda=1.2`.
-                let is_part = self.key.contains('.')
-                    || (self.is_on_command_line() && *self.file != *SET && *self.key != *SCHEDULER);
-                name.or_else(|| key().filter(|_| is_part))
+                let names = self.value.split(':').next().map(near).unwrap_or_default();
+                (!names.is_empty()).then_some(Suggestion::Value(names))
             }
         }
     }
@@ -118,13 +120,21 @@ impl ScenarioError {
     }
 }
 
-/// A name that was probably meant.
+/// Names that were probably meant, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Suggestion {
-    /// A setting in place of the key.
-    Setting(String),
-    /// A name in place of the value.
-    Value(String),
+    /// Settings in place of the key.
+    Setting(Vec<String>),
+    /// Names in place of the value.
+    Value(Vec<String>),
+}
+
+impl fmt::Display for Suggestion {
+    /// Writes "did you mean `NAME`?".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Suggestion::Setting(names) | Suggestion::Value(names)) = self;
+        write!(f, "did you mean {}?", names_in_words(names).unwrap_or_default())
+    }
 }
 
 /// The names in a text of allowed values: words between commas, after `one of` or a colon.
@@ -138,26 +148,27 @@ fn names_in(allowed: &str) -> impl Iterator<Item = &str> {
 }
 
 impl fmt::Display for ScenarioError {
-    /// Writes `FILE:LINE: key = value: allowed: ...`, without a line for text from the command line. An unknown name is
-    /// told as one: `FILE:LINE: unknown scheduler ...`.
+    /// Writes `FILE:LINE: key = value: allowed: ...`, without a line for text from the command line. A mistake in a
+    /// scheduler's entry has the entry in front. An unknown name is told as one: `FILE:LINE: unknown scheduler ...`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if !self.is_on_command_line() {
             write!(f, ":{}", self.line())?;
+        } else if *self.file != *SET && *self.key != *SCHEDULER {
+            write!(f, ": {}", self.source)?;
         }
         let ScenarioError { key, value, allowed, .. } = self;
         let there_are = || match allowed.strip_prefix(AFTER).and_then(|rest| rest.split_once(": ")) {
             Some((section, list)) => format!("{AFTER}{section} there are: {list}"),
+            None if allowed.starts_with("no") => format!("there is {allowed}"),
             None => format!("there are: {allowed}"),
         };
         match (self.problem, self.suggestion()) {
             (Problem::Syntax, _) => write!(f, ": {allowed}"),
             (Problem::Missing, _) => write!(f, ": {key} is missing: it takes {allowed}"),
-            (_, Some(Suggestion::Setting(name))) => {
-                write!(f, ": unknown setting `{key}` (did you mean `{name}`?); {}", there_are())
-            }
+            (Problem::UnknownKey, Some(names)) => write!(f, ": unknown setting `{key}` ({names}); {}", there_are()),
             (Problem::UnknownKey, None) => write!(f, ": unknown setting `{key}`; {}", there_are()),
-            (Problem::UnknownKey | Problem::Value, suggestion) => {
+            (Problem::Value | Problem::Conflict, suggestion) => {
                 let named = NAMED.iter().find(|(named, _)| *named == &**key);
                 // A description such as "a table" has at most one word that looks like a name.
                 let named = named.filter(|_| names_in(allowed).nth(1).is_some());
@@ -167,8 +178,8 @@ impl fmt::Display for ScenarioError {
                     (None, None) => write!(f, ": {} = {value}: ", self.whole_key())?,
                 }
                 match suggestion {
-                    Some(Suggestion::Value(name)) => write!(f, "did you mean `{name}`? Allowed: {allowed}"),
-                    _ => write!(f, "allowed: {allowed}"),
+                    Some(names) => write!(f, "{names} Allowed: {allowed}"),
+                    None => write!(f, "allowed: {allowed}"),
                 }
             }
         }

@@ -61,12 +61,20 @@ impl<'a> Reader<'a> {
         (setting.set)(target, &text).map_err(|wrong| self.wrong_part(setting.key, value, wrong))
     }
 
+    /// An error about `value`, which another setting's value does not allow.
+    pub(crate) fn conflict(&self, key: &str, value: &Value, allowed: String) -> ScenarioError {
+        self.document.error(Problem::Conflict, value.place, key, value.shown(), allowed)
+    }
+
     /// An error about `value`, or about the part of it that is wrong.
     pub(crate) fn wrong_part(&self, key: &str, value: &Value, wrong: Wrong) -> ScenarioError {
-        let Wrong { part: Some((part, text)), allowed } = wrong else { return self.wrong(key, value, wrong.allowed) };
+        let Wrong { part: Some((part, text)), is_unknown, allowed } = wrong else {
+            return self.wrong(key, value, wrong.allowed);
+        };
         let entry = value.entries().iter().find(|e| e.key == part);
         let place = entry.map_or(value.place, |e| e.value.place);
-        self.document.error(Problem::Value, place, &format!("{key}.{part}"), shown(&text), allowed)
+        let problem = if is_unknown { Problem::UnknownKey } else { Problem::Value };
+        self.document.error(problem, place, &format!("{key}.{part}"), shown(&text), allowed)
     }
 
     /// The text of a value. A table `{ kind = "name", key = "value" }` becomes `name:key=value`.

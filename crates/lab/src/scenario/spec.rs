@@ -59,9 +59,10 @@ impl SchedulerSpec {
     /// If the registry has no such scheduler, or a key is neither its parameter nor a setting, or a value is not
     /// allowed.
     pub fn check(&self, registry: &Registry) -> Result<(), ScenarioError> {
-        let split = split(&self.algorithm, registry).map_err(|e| self.error(e))?;
+        let wrong = |error| self.error(error, registry);
+        let split = split(&self.algorithm, registry).map_err(wrong)?;
         let mut scratch = default_connection();
-        split.settings.iter().try_for_each(|(key, value)| apply(&mut scratch, key, value).map_err(|e| self.error(e)))
+        split.settings.iter().try_for_each(|(key, value)| apply(&mut scratch, key, value).map_err(wrong))
     }
 
     /// The names of the connection settings in the entry, without the scheduler's own parameters.
@@ -69,13 +70,16 @@ impl SchedulerSpec {
     /// # Errors
     /// If there is no such scheduler, or a name is neither a parameter nor a setting.
     pub fn connection_settings(&self, registry: &Registry) -> Result<Vec<String>, ScenarioError> {
-        let split = split(&self.algorithm, registry).map_err(|e| self.error(e))?;
+        let split = split(&self.algorithm, registry).map_err(|e| self.error(e, registry))?;
         Ok(split.settings.into_iter().map(|(name, _)| name).collect())
     }
 
     /// Makes an error about this entry.
-    pub(crate) fn error(&self, ParameterError { name, value, allowed }: ParameterError) -> ScenarioError {
-        error_in(&self.text, name, value, allowed)
+    pub(crate) fn error(&self, error: ParameterError, registry: &Registry) -> ScenarioError {
+        let is_unknown = is_unknown(&self.algorithm, &error.name, registry);
+        let problem = if is_unknown { Problem::UnknownKey } else { Problem::Value };
+        let ParameterError { name, value, allowed } = error;
+        ScenarioError { problem, ..error_in(&self.text, name, value, allowed) }
     }
 }
 
@@ -144,6 +148,19 @@ fn error_in(text: &str, key: String, value: String, allowed: String) -> Scenario
         value: value.into(),
         allowed: allowed.into(),
     }
+}
+
+/// Whether a scheduler's entry has this key, which is neither the scheduler's parameter nor a setting.
+pub(super) fn is_unknown(scheduler: &Algorithm, key: &str, registry: &Registry) -> bool {
+    let found = registry.scheduler(&scheduler.name);
+    let is_declared = found.is_ok_and(|factory| factory.parameters().iter().any(|p| p.name == key));
+    scheduler.has(key) && !is_declared && !can_override(key)
+}
+
+/// Whether a controller's text has this key, which is not the controller's parameter.
+pub(super) fn is_unknown_of_controller(controller: &Algorithm, key: &str, registry: &Registry) -> bool {
+    let found = registry.controller(&controller.name);
+    controller.has(key) && found.is_ok_and(|factory| factory.parameters().iter().all(|p| p.name != key))
 }
 
 /// The parts of an algorithm's text.

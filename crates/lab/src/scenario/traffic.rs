@@ -34,7 +34,7 @@ pub(super) fn traffic(reader: Reader<'_>, top: &[Entry], paths: &[Path]) -> Resu
         }
         if let Some(entry) = find("stop").filter(|_| !traffic.stop.is_zero() && traffic.stop <= traffic.start) {
             let allowed = format!("a time after its start at {}, or 0s for the end of the run", traffic.start);
-            return Err(reader.wrong("stop", &entry.value, allowed));
+            return Err(reader.conflict("stop", &entry.value, allowed));
         }
         all.push(traffic);
     }

@@ -25,14 +25,11 @@ impl Compound {
         let mut given: Vec<(String, String)> = Vec::new();
         for word in words {
             let Some((key, value)) = word.split_once('=') else {
-                return Err(Wrong {
-                    part: Some((word.trim().to_owned(), NOTHING.into())),
-                    allowed: "key=value between colons".into(),
-                });
+                return Err(Wrong::in_part(word.trim(), NOTHING, "key=value between colons"));
             };
             let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
             if given.iter().any(|(k, _)| *k == key) {
-                return Err(Wrong { part: Some((key, value)), allowed: "each key once".into() });
+                return Err(Wrong::in_part(key, value, "each key once"));
             }
             given.push((key, value));
         }
@@ -44,12 +41,12 @@ impl Compound {
         self.asked.push(key);
         let Some(i) = self.given.iter().position(|(k, _)| k == key) else { return Ok(None) };
         let (key, text) = self.given.remove(i);
-        F::read(&text).map(Some).map_err(|wrong| Wrong { part: Some((key, text)), ..wrong })
+        F::read(&text).map(Some).map_err(|wrong| Wrong::in_part(key, text, wrong.allowed))
     }
 
     /// The part called `key`.
     pub(crate) fn required<F: ValueParser>(&mut self, key: &'static str) -> Result<F::Value, Wrong> {
-        let missing = || Wrong { part: Some((key.to_owned(), NOTHING.into())), allowed: F::allowed() };
+        let missing = || Wrong::in_part(key, NOTHING, F::allowed());
         self.optional::<F>(key)?.ok_or_else(missing)
     }
 
@@ -57,7 +54,7 @@ impl Compound {
     pub(crate) fn finish(self) -> Result<(), Wrong> {
         let Some((key, value)) = self.given.into_iter().next() else { return Ok(()) };
         let allowed = if self.asked.is_empty() { "nothing after the name".into() } else { self.asked.join(", ") };
-        Err(Wrong { part: Some((key, value)), allowed })
+        Err(Wrong { is_unknown: true, ..Wrong::in_part(key, value, allowed) })
     }
 
     /// The parts as written.

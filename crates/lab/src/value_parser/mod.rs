@@ -14,13 +14,20 @@ use schemars::{Schema, json_schema};
 pub(crate) struct Wrong {
     /// The part of a compound value that is wrong, and its text.
     pub(crate) part: Option<(String, String)>,
+    /// Whether the value has no such part.
+    pub(crate) is_unknown: bool,
     /// What is allowed instead.
     pub(crate) allowed: String,
 }
 
 impl Wrong {
     pub(crate) fn new(allowed: impl Into<String>) -> Self {
-        Wrong { part: None, allowed: allowed.into() }
+        Wrong { part: None, is_unknown: false, allowed: allowed.into() }
+    }
+
+    /// A part that the value has, with a text that the part does not allow.
+    pub(crate) fn in_part(name: impl Into<String>, text: impl Into<String>, allowed: impl Into<String>) -> Self {
+        Wrong { part: Some((name.into(), text.into())), ..Wrong::new(allowed) }
     }
 }
 

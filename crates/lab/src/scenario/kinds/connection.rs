@@ -36,8 +36,8 @@ compound!(
             let objects = c.required::<Whole<1, 100_000>>("objects")?;
             let size = c.required::<Size>("size")?;
             if size < u64::from(objects) {
-                let part = Some(("size".into(), Size::write(&size)));
-                return Err(Wrong { part, allowed: format!("at least a byte for each of {objects} objects") });
+                let allowed = format!("at least a byte for each of {objects} objects");
+                return Err(Wrong::in_part("size", Size::write(&size), allowed));
             }
             let request = c.optional::<RequestSize>("request")?.unwrap_or(REQUEST);
             let connections = c.optional::<Whole<1, 32, u8>>("connections")?.unwrap_or(BROWSER_CONNECTIONS);

@@ -73,9 +73,8 @@ impl ValueParser for TraceParser {
         let seed = c.optional::<Whole<0, { u32::MAX }>>("seed")?;
         let packets = model.mean_rate.as_bps() as f64 / 12_000.0 * model.length.as_secs_f64();
         if !(1.0..=1e8).contains(&packets) {
-            let part = Some(("mean_rate".to_owned(), model.mean_rate.to_string()));
             let allowed = format!("a rate that sends from 1 to 100 million packets of 1500 bytes in {}", model.length);
-            return Err(Wrong { part, allowed });
+            return Err(Wrong::in_part("mean_rate", model.mean_rate.to_string(), allowed));
         }
         c.finish()?;
         Ok(Rate::Trace(TraceSource::Cellular { model, seed }))

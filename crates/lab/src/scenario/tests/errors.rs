@@ -79,7 +79,9 @@ fn the_nearest_name_comes_first() {
     assert!(error.starts_with("--schedulers: unknown scheduler `minrt`; did you mean `minrtt`? Allowed: "), "{error}");
     let error = unknown("blest:lamda=1.2");
     assert!(
-        error.starts_with("--schedulers: unknown setting `lamda` (did you mean `lambda`?); there are: "),
+        error.starts_with(
+            "--schedulers: blest:lamda=1.2: unknown setting `lamda` (did you mean `lambda`?); there are: "
+        ),
         "{error}"
     );
 }
@@ -224,7 +226,7 @@ fn algorithms_are_those_of_the_registry() {
     );
     says(
         &with_connection("congestion = { kind = \"reno\", beta = 2 }"),
-        "test.toml:7: congestion.beta = 2: allowed: no parameter at all",
+        "test.toml:7: unknown setting `congestion.beta`; there is no parameter at all",
     );
     says(
         &with_path("[scheduler.mintt]\npr = true"),
@@ -241,7 +243,9 @@ fn algorithms_are_those_of_the_registry() {
     );
     let error = error_of(&with_connection("scheduler = \"single:colour=blue\"")).to_string();
     assert!(
-        error.starts_with("test.toml:7: scheduler.colour = blue: allowed: path, patience, mptcp, measured, "),
+        error.starts_with(
+            "test.toml:7: unknown setting `scheduler.colour`; there are: path, patience, mptcp, measured, "
+        ),
         "{error}"
     );
 }
@@ -250,12 +254,42 @@ fn algorithms_are_those_of_the_registry() {
 fn times_must_fit_together() {
     says(
         "format = 1\nname = \"x\"\nduration = \"5s\"\nmeasure_from = \"5s\"\n[[path]]",
-        "test.toml:4: measure_from = 5s: allowed: a time before the end at 5s",
+        "test.toml:4: measure_from = 5s: allowed: a time before the end at 5s (duration)",
     );
     says(
         &with_connection("min_rto = \"2s\"\nmax_rto = \"1s\""),
         "test.toml:7: min_rto = 2s: allowed: min_rto (2s) up to max_rto (1s)",
     );
+}
+
+#[test]
+fn of_two_settings_that_do_not_fit_the_override_is_at_fault() {
+    let error = |overrides: &[(&str, &str)]| {
+        let text = "format = 1\nname = \"x\"\nduration = \"30s\"\nmeasure_from = \"10s\"\n\
+                    [[path]]\nrate = \"1Mbps\"\ndelay = \"1ms\"";
+        let mut document = document(text);
+        overrides.iter().for_each(|(key, value)| document.set(key, value).expect("it is a setting"));
+        document.scenario(&Registry::builtin(), &Variant::AsWritten).map_err(|error| (error.problem, error.to_string()))
+    };
+    assert_eq!(
+        error(&[("duration", "5s")]),
+        Err((
+            Problem::Conflict,
+            "--set: duration = 5s: allowed: more than measure_from, which is 10s in this scenario; \
+             measure_from can be set too"
+                .into()
+        ))
+    );
+    for both in [[("duration", "5s"), ("measure_from", "6s")], [("measure_from", "6s"), ("duration", "5s")]] {
+        let (problem, text) = error(&both).expect_err("the run ends before");
+        assert_eq!(problem, Problem::Conflict);
+        assert!(text.starts_with(&format!("--set: {} = {}: allowed: ", both[1].0, both[1].1)), "{text}");
+    }
+    for both in [[("duration", "5s"), ("measure_from", "1s")], [("measure_from", "1s"), ("duration", "5s")]] {
+        assert!(error(&both).is_ok());
+    }
+    let (_, text) = error(&[("connection.max_rto", "10ms")]).expect_err("the smallest is larger");
+    assert!(text.starts_with("--set: connection.max_rto = 10ms: allowed: min_rto ("), "{text}");
 }
 
 #[test]

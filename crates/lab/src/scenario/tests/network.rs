@@ -232,7 +232,10 @@ fn wrong_middleboxes_are_told() {
         &with_path("middlebox = \"split:size=1MB\""),
         "test.toml:5: middlebox.size = 1MB: allowed: a size from 1B to 60KB",
     );
-    says(&with_path("middlebox = \"isn:at=3\""), "test.toml:5: middlebox.at = 3: allowed: nothing after the name");
+    says(
+        &with_path("middlebox = \"isn:at=3\""),
+        "test.toml:5: unknown setting `middlebox.at`; there is nothing after the name",
+    );
     says(
         &with_path("middlebox = \"proactive-ack:delay=0s\""),
         "test.toml:5: middlebox.delay = 0s: allowed: a time above zero such as 10ms or 1.5s",

@@ -92,8 +92,11 @@ fn mistakes_are_told_as_in_files() {
     let mut list = document(&text);
     let error = list.set("connection.buffer", "1").expect_err("no such key").to_string();
     assert!(
-        error
-            .starts_with("--set: unknown setting `connection.buffer`; after connection there are: 0, x, name, paths, "),
+        error.starts_with(
+            "--set: unknown setting `connection.buffer` (did you mean `connection.send_buffer`, \
+             `connection.receive_buffer` or `connection.send_buffer_tuning`?); after connection there are: \
+             0, x, name, paths, "
+        ),
         "{error}"
     );
     let error = list.set("path.b.rate", "1Mbps").expect_err("no such path").to_string();
@@ -110,7 +113,7 @@ fn mistakes_are_told_as_in_files() {
         "{names}"
     );
     let error = list.set("link.b.rate", "1Mbps").expect_err("no link").to_string();
-    assert_eq!(error, "--set: unknown setting `link.b.rate`; there are: nothing, because there is no [[link]]");
+    assert_eq!(error, "--set: unknown setting `link.b.rate`; there is nothing, because there is no [[link]]");
     let error = list.set("connection.name.first", "x").expect_err("no table").to_string();
     assert_eq!(
         error,

@@ -135,14 +135,20 @@ fn wrong_entries_are_told() {
         let checked = SchedulerSpec::parse(text).and_then(|spec| spec.check(&Registry::builtin()));
         checked.expect_err("the entry is wrong").to_string()
     };
-    assert_eq!(error("minrtt:pr"), "--schedulers: pr = nothing: allowed: key=value between colons");
-    assert_eq!(error("minrtt:pr=2"), "--schedulers: pr = 2: allowed: true or false");
-    assert_eq!(error("single:path=x"), "--schedulers: path = x: allowed: a whole number from 0 to 31");
-    assert_eq!(error("minrtt:pr=true:pr=true"), "--schedulers: pr = true: allowed: each key once");
+    assert_eq!(error("minrtt:pr"), "--schedulers: minrtt:pr: pr = nothing: allowed: key=value between colons");
+    assert_eq!(error("minrtt:pr=2"), "--schedulers: minrtt:pr=2: pr = 2: allowed: true or false");
+    assert_eq!(error("single:path=x"), "--schedulers: single:path=x: path = x: allowed: a whole number from 0 to 31");
+    assert_eq!(
+        error("minrtt:pr=true:pr=true"),
+        "--schedulers: minrtt:pr=true:pr=true: pr = true: allowed: each key once"
+    );
     assert!(
         error("mintt").starts_with("--schedulers: unknown scheduler `mintt`; did you mean `minrtt`? Allowed: minrtt, ")
     );
-    assert!(error("single:x=1").starts_with("--schedulers: x = 1: allowed: path, patience, mptcp, "));
+    assert!(
+        error("single:x=1")
+            .starts_with("--schedulers: single:x=1: unknown setting `x`; there are: path, patience, mptcp, ")
+    );
     assert!(error("").starts_with("--schedulers: scheduler = : allowed: a name"));
     let wrong = spec("minrtt:pr=2").check(&Registry::builtin()).expect_err("the entry is wrong");
     assert_eq!(wrong.columns(), 8..12);
@@ -150,7 +156,7 @@ fn wrong_entries_are_told() {
     let result = document(&text).scenario(&Registry::builtin(), &scheduler("minrtt:mtu=1"));
     assert_eq!(
         result.expect_err("the entry is wrong").to_string(),
-        "--schedulers: mtu = 1: allowed: a whole number from 576 to 65535"
+        "--schedulers: minrtt:mtu=1: mtu = 1: allowed: a whole number from 576 to 65535"
     );
 }
 
