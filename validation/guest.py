@@ -3,8 +3,11 @@
 import shlex
 
 PORT = 4000
-# Path P: client .1 -- 10.P.1.0/24 -- .2 shaper .1 -- 10.P.2.0/24 -- .2 delayer .1 -- 10.P.3.0/24 -- .2 server
-SERVER = "10.{}.3.2"
+# Path P: source .1 -- 10.P.1.0/24 -- .2 shaper .1 -- 10.P.2.0/24 -- .2 delayer .1 -- 10.P.3.0/24 -- .2 target. The data goes
+# from source to target. The client connects and the server announces: with an upload the client is the source, with a
+# download the server.
+SOURCE, SOURCE_DEVICE = "10.{}.1.1", "to-shaper{}"
+TARGET, TARGET_DEVICE = "10.{}.3.2", "to-delayer{}"
 
 HEADER = """#!/bin/bash
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -46,23 +49,33 @@ def shape(number, action, rate_mbps, queue_packets):
     )
 
 
-def path(number, settings):
-    """Client, a router that shapes, a router that delays, server; only the way to the server is shaped and loses."""
+def ends(scenario):
+    """Which host is the source, and which the target."""
+    return ("server", "client") if scenario.get("direction") == "download" else ("client", "server")
+
+
+def server(scenario):
+    """The server's address and device on a path, to be formatted with its number."""
+    return (SOURCE, SOURCE_DEVICE) if scenario.get("direction") == "download" else (TARGET, TARGET_DEVICE)
+
+
+def path(number, settings, source, target):
+    """Source, a router that shapes, a router that delays, target; only the way to the target is shaped and loses."""
     shaper, delayer, net = f"shaper{number}", f"delayer{number}", f"10.{number}"
     delay = f"netem limit 1000000 delay {settings['delay_ms']}ms"
     loss = f" loss {settings['loss_pct']}%" if settings.get("loss_pct") else ""
     return [
         *namespace(shaper),
         *namespace(delayer),
-        *wire("client", shaper, f"to-shaper{number}", f"to-client{number}", f"{net}.1"),
+        *wire(source, shaper, f"to-shaper{number}", f"to-{source}{number}", f"{net}.1"),
         *wire(shaper, delayer, f"to-delayer{number}", f"to-shaper{number}", f"{net}.2"),
-        *wire(delayer, "server", f"to-server{number}", f"to-delayer{number}", f"{net}.3"),
-        f"ip -n client route add {net}.3.0/24 via {net}.1.2",
+        *wire(delayer, target, f"to-{target}{number}", f"to-delayer{number}", f"{net}.3"),
+        f"ip -n {source} route add {net}.3.0/24 via {net}.1.2",
         f"ip -n {shaper} route add {net}.3.0/24 via {net}.2.2",
         f"ip -n {delayer} route add {net}.1.0/24 via {net}.2.1",
-        f"ip -n server route add {net}.1.0/24 via {net}.3.1",
+        f"ip -n {target} route add {net}.1.0/24 via {net}.3.1",
         shape(number, "add", settings["rate_mbps"], settings["queue_pkts"]),
-        f"tc -n {delayer} qdisc add dev to-server{number} root {delay}{loss}",
+        f"tc -n {delayer} qdisc add dev to-{target}{number} root {delay}{loss}",
         f"tc -n {delayer} qdisc add dev to-shaper{number} root {delay}",
     ]
 
@@ -87,8 +100,9 @@ def hosts(scenario):
     # Larger than every tcp_rmem: the window scale is then 10 everywhere.
     lines += [f"echo 50000000 > /proc/sys/net/core/{name}" for name in ("rmem_max", "wmem_max")]
     if scenario["mode"] == "mptcp":
+        address, device = server(scenario)
         for number in range(1, len(scenario["paths"])):
-            lines.append(f"ip -n server mptcp endpoint add {SERVER.format(number)} dev to-delayer{number} signal")
+            lines.append(f"ip -n server mptcp endpoint add {address.format(number)} dev {device.format(number)} signal")
     return lines
 
 
@@ -103,31 +117,41 @@ def rate_changes(scenario):
 
 def measurement(scenario, program):
     protocol = "mptcp" if scenario["mode"] == "mptcp" else "tcp"
-    target = SERVER.format(0 if protocol == "mptcp" else scenario["mode"].removeprefix("tcp"))
+    source, target = ends(scenario)
+    address, _ = server(scenario)
+    first = address.format(0 if protocol == "mptcp" else scenario["mode"].removeprefix("tcp"))
     unit = "seconds" if "seconds" in scenario else "bytes"
+    amount = f"{unit} {scenario[unit]} send.log"
+    if source == "client":
+        listening, connecting = f"receive {PORT} receive.log", f"send {first} {PORT} {amount}"
+        acknowledgement = "src"
+    else:
+        listening, connecting = f"serve {PORT} {amount}", f"fetch {first} {PORT} receive.log"
+        acknowledgement = "dst"
     lines = []
     numbers = range(len(scenario["paths"]))
     for number in numbers:
         lines += [
             # Neighbours are known before anything is measured.
-            f"ip netns exec client ping -c 2 -i 0.3 {SERVER.format(number)} >/dev/null 2>&1",
-            f"ip netns exec client tcpdump -i to-shaper{number} -s 120 -w acks{number}.pcap 'tcp src port {PORT}' "
+            f"ip netns exec client ping -c 2 -i 0.3 {address.format(number)} >/dev/null 2>&1",
+            f"ip netns exec {source} tcpdump -i to-shaper{number} -s 120 -w acks{number}.pcap "
+            f"'tcp {acknowledgement} port {PORT}' "
             ">/dev/null 2>&1 & captures=\"$captures $!\"",
         ]
     lines += [
         f"export PROTOCOL={protocol}",
-        f"ip netns exec server {program} receive {PORT} receive.log 2>receive.error & receiver=$!",
+        f"ip netns exec server {program} {listening} 2>server.error & server=$!",
         "sleep 1",
         *rate_changes(scenario),
-        f"ip netns exec client {program} send {target} {PORT} {unit} {scenario[unit]} send.log 2>send.error",
-        "wait $receiver",
+        f"ip netns exec client {program} {connecting} 2>client.error",
+        "wait $server",
         "sleep 1",
-        "ip netns exec client nstat -asz > client.nstat",
-        "ip netns exec server nstat -asz > server.nstat",
+        f"ip netns exec {source} nstat -asz > sender.nstat",
+        f"ip netns exec {target} nstat -asz > receiver.nstat",
     ]
     for number in numbers:
         lines += [
-            f"ip -n server -s -j link show to-delayer{number} > link{number}.json",
+            f"ip -n {target} -s -j link show to-delayer{number} > link{number}.json",
             f"tc -n shaper{number} -s -j qdisc show dev to-delayer{number} > queue{number}.json",
         ]
     return lines + ["kill $captures", "sleep 0.2"]
@@ -138,7 +162,7 @@ def script(scenario, folder, program):
     program = shlex.quote(str(program))
     lines = [*namespace("client"), *namespace("server")]
     for number, settings in enumerate(scenario["paths"]):
-        lines += path(number, settings)
+        lines += path(number, settings, *ends(scenario))
     lines += hosts(scenario) + measurement(scenario, program)
     lines += [f"cp * {shlex.quote(str(folder))}/", "sync", "halt -f"]
     return HEADER + "\n".join(lines) + "\n"

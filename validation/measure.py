@@ -48,6 +48,8 @@ def read_scenarios(path):
             modes = ["mptcp", *(f"tcp{path}" for path in range(len(scenario["paths"])))]
             if scenario["mode"] not in modes or ("seconds" in scenario) == ("bytes" in scenario):
                 raise ValueError(f"mode is one of {', '.join(modes)}, and there is either seconds or bytes")
+            if scenario.get("direction", "upload") not in ("upload", "download"):
+                raise ValueError("direction is upload or download")
             seeds.update(range(1, entry["seeds"] + 1) if "seeds" in entry else [entry.get("seed", 1)])
         except (ValueError, KeyError, TypeError) as error:
             sys.exit(f"{path}:{number}: {error!r}")
@@ -70,9 +72,11 @@ class Stream:
     def __init__(self, folder):
         sender = [line.split() for line in open(folder / "send.log")]
         receiver = [line.split() for line in open(folder / "receive.log")]
-        self.start = float(sender[0][0])
+        # The end that connects says when it began.
+        self.start = next(float(words[0]) for words in sender + receiver if words[1] == "start")
         self.written = int(sender[-1][1])
-        self.points = [(float(words[0]) - self.start, int(words[1])) for words in receiver]
+        counts = [words for words in receiver if words[1].isdigit()]
+        self.points = [(float(words[0]) - self.start, int(words[1])) for words in counts]
         self.end, self.received = self.points[-1]
 
     def delivered(self, seconds):
@@ -103,8 +107,8 @@ def results(scenario, folder):
             "queue_drops": queue["drops"],
             "window_bytes": capture.offered_windows(folder / f"acks{path}.pcap"),
         }
-    out["sender"] = read_counters(folder / "client.nstat", SENDER_COUNTERS)
-    out["receiver"] = read_counters(folder / "server.nstat", RECEIVER_COUNTERS)
+    out["sender"] = read_counters(folder / "sender.nstat", SENDER_COUNTERS)
+    out["receiver"] = read_counters(folder / "receiver.nstat", RECEIVER_COUNTERS)
     return out
 
 
@@ -154,6 +158,10 @@ def main():
     for name in ("linux-uml", "stream", "entropy.so"):
         if not (kernel / name).exists():
             sys.exit(f"{kernel / name} is missing: run build.sh {options.kernel}")
+    for name in ("ip", "tc", "ethtool", "ping", "tcpdump", "nstat"):
+        # The guest ignores what fails: without ping, for example, joins would wait for neighbours.
+        if not shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin"):
+            sys.exit(f"{name} is not installed")
     done = set()
     if os.path.exists(options.out):
         done = {(line["id"], line["seed"]) for line in map(json.loads, open(options.out))}

@@ -2,6 +2,7 @@
 
 use super::reference::{Mode, Reference};
 use super::run::OurRun;
+use crate::scenario::Direction;
 use serde_json::{Value, json};
 
 /// Median and quartiles (with linear interpolation between ranks).
@@ -42,6 +43,8 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
 /// The class of a scenario. Each class has limits of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Class {
+    /// Whether the server sends.
+    pub download: bool,
     /// Whether the rate of a path in use changes.
     pub steps: bool,
     /// Whether the scenarios of the class have MPTCP and not plain TCP.
@@ -66,8 +69,9 @@ impl core::fmt::Display for Class {
         let word = |yes: bool, one: &'static str, other: &'static str| if yes { one } else { other };
         write!(
             f,
-            "{}{}, {}{}, {}",
+            "{}{}{}, {}{}, {}",
             word(self.mptcp, "MPTCP", "TCP"),
+            word(self.download, ", download", ""),
             if self.paths > 2 { format!(", {} paths", self.paths) } else { String::new() },
             word(self.steps, "rates change, ", ""),
             word(self.random_loss, "random loss", "no loss"),
@@ -87,7 +91,7 @@ pub struct Comparison {
     pub linux: Quartiles,
     /// Our results, in the same unit.
     pub ours: Quartiles,
-    /// Bytes of whole frames at the server in the measured time, by path: the median of Linux's runs.
+    /// Bytes of whole frames at the receiver in the measured time, by path: the median of Linux's runs.
     pub linux_frames: Vec<f64>,
     /// The same for our runs.
     pub our_frames: Vec<f64>,
@@ -104,6 +108,7 @@ impl Comparison {
             |of: &dyn Fn(usize) -> Vec<f64>| paths.clone().map(|path| Quartiles::of(of(path)).median).collect();
         Comparison {
             class: Class {
+                download: reference.setup.direction == Direction::Download,
                 steps: reference.setup.has_steps(),
                 mptcp: reference.setup.mode == Mode::Mptcp,
                 paths: reference.setup.used_paths().len(),

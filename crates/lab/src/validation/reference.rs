@@ -1,5 +1,6 @@
 //! Reference files, with one run of Linux per line, and their errors.
 
+use crate::scenario::Direction;
 use core::fmt;
 use serde_json::{Map, Value};
 
@@ -30,7 +31,7 @@ pub struct PathSetup {
     pub delay_ms: f64,
     /// Size of the bottleneck's queue, in full frames.
     pub queue_packets: u32,
-    /// Random loss towards the server, percent.
+    /// Random loss of the data, percent.
     pub loss_percent: f64,
     /// Later rates of the bottleneck.
     pub steps: Vec<RateStep>,
@@ -50,6 +51,8 @@ pub struct RateStep {
 pub struct Setup {
     /// The connection.
     pub mode: Mode,
+    /// The sending side. The bottlenecks and losses are on the data's way.
+    pub direction: Direction,
     /// The paths, 2 to 4.
     pub paths: Vec<PathSetup>,
     /// Congestion controller of both ends.
@@ -71,7 +74,7 @@ pub struct LinuxRun {
     pub seed: u64,
     /// Completion time in seconds of a sized run, else goodput in 10⁶ bit/s.
     pub value: f64,
-    /// Whole frames at the server in the measured time (see [`Reference::read`]), bytes, by path.
+    /// Whole frames at the receiver in the measured time (see [`Reference::read`]), bytes, by path.
     pub frame_bytes: Vec<f64>,
     /// Frames dropped at the bottleneck, by path.
     pub queue_drops: Vec<u64>,
@@ -259,6 +262,11 @@ impl Line<'_> {
             let names: Vec<&str> = modes.iter().map(|(name, _)| name.as_str()).collect();
             return Err(self.wrong("scenario.mode", &mode, &names.join(", ")));
         };
+        let direction = match scenario.get("direction").map(|value| value.as_str()) {
+            None | Some(Some("upload")) => Direction::Upload,
+            Some(Some("download")) => Direction::Download,
+            _ => return Err(self.wrong("scenario.direction", &scenario["direction"].to_string(), "upload, download")),
+        };
         let congestion = match scenario.contains_key("cc") {
             true => self.text(scenario, at, "cc")?,
             false => "cubic".into(),
@@ -281,6 +289,7 @@ impl Line<'_> {
         let rmem = or("rmem", RMEM)?;
         Ok(Setup {
             mode,
+            direction,
             paths,
             congestion,
             amount,

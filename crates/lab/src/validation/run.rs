@@ -1,13 +1,13 @@
 //! Writes a reference scenario as a scenario file of ours, and runs it.
 //!
-//! Linux's set-up: client, router a, router b, server on each path. Router a shapes with tbf (rate, burst 3028 B,
-//! Ethernet frames counted) before a drop-tail queue of bytes; router b adds delay and random loss towards the server,
-//! and the same delay on the way back. Wires between them are unlimited.
+//! Linux's set-up: sender, router a, router b, receiver on each path. Router a shapes with tbf (rate, burst 3028 B,
+//! Ethernet frames counted) before a drop-tail queue of bytes; router b adds delay and random loss towards the receiver,
+//! and the same delay on the way back. Wires between them are unlimited. The client sends, or with a download the server.
 
 use super::reference::{Amount, Mode, Reference, Setup};
 use crate::results::Status;
 use crate::run::RunError;
-use crate::scenario::{Document, NoFiles, Variant};
+use crate::scenario::{Direction, Document, NoFiles, Variant};
 use crate::sim::Simulation;
 use pathweave_algorithms::Registry;
 use pathweave_netsim::Fate;
@@ -20,7 +20,7 @@ pub struct OurRun {
     pub seed: u64,
     /// Completion time in seconds of a sized run, else goodput in 10⁶ bit/s.
     pub value: f64,
-    /// Whole frames at the server, bytes, by path.
+    /// Whole frames at the receiver, bytes, by path.
     pub frame_bytes: Vec<f64>,
     /// Frames dropped at the bottleneck, by path.
     pub queue_drops: Vec<u64>,
@@ -86,7 +86,8 @@ pub fn run_variant(
         problem: (measured.status != Status::Completed).then(|| measured.reason.unwrap_or_default()),
     };
     for path in &scenario.paths {
-        let [bottleneck, wire] = path.up[..] else { unreachable!("a path has a bottleneck and a wire") };
+        let (data, _) = path.links(reference.setup.direction);
+        let [bottleneck, wire] = data[..] else { unreachable!("a path has a bottleneck and a wire") };
         out.queue_drops.push(measured.links[bottleneck].count(Fate::QueueFull));
         let link = &measured.links[wire];
         out.frame_bytes.push((link.delivered_bytes + ETHERNET_BYTES * link.delivered_packets) as f64);
@@ -126,11 +127,20 @@ pub fn scenario_text(reference: &Reference, seed: u64) -> String {
         text += &format!("\n[[node]]\nname = \"{node}\"\n");
     }
     let shaper = |mbps: f64| format!("token-bucket:rate={}bps:burst={BURST}B", (mbps * 1e6).round() as u64);
+    let (source, target) = match setup.direction {
+        Direction::Upload => ("client", "server"),
+        Direction::Download => ("server", "client"),
+    };
     for (i, path) in setup.paths.iter().enumerate() {
+        let mut links = [format!("bottleneck{i}"), format!("wire{i}")];
+        if setup.direction == Direction::Download {
+            // A path begins at the client.
+            links.reverse();
+        }
         let (rate, delay) = (shaper(path.rate_mbps), (path.delay_ms * 1e6).round() as u64);
         let queue = u64::from(path.queue_packets) * PACKET;
         text += &format!(
-            "\n[[link]]\nname = \"bottleneck{i}\"\nbetween = [\"client\", \"router{i}\"]\n\
+            "\n[[link]]\nname = \"bottleneck{i}\"\nbetween = [\"{source}\", \"router{i}\"]\n\
              up = {{ rate = \"{rate}\", queue = \"{queue}B\" }}\n"
         );
         for step in &path.steps {
@@ -139,9 +149,9 @@ pub fn scenario_text(reference: &Reference, seed: u64) -> String {
             text += &format!("\n[[link.change]]\nat = \"{at}ns\"\ndirection = \"up\"\nrate = \"{rate}\"\n");
         }
         text += &format!(
-            "\n[[link]]\nname = \"wire{i}\"\nbetween = [\"router{i}\", \"server\"]\ndelay = \"{delay}ns\"\n\
+            "\n[[link]]\nname = \"wire{i}\"\nbetween = [\"router{i}\", \"{target}\"]\ndelay = \"{delay}ns\"\n\
              up = {{ loss = \"{}%\" }}\n\
-             \n[[path]]\nname = \"path{i}\"\nlinks = [\"bottleneck{i}\", \"wire{i}\"]\n",
+             \n[[path]]\nname = \"path{i}\"\nlinks = {links:?}\n",
             path.loss_percent
         );
     }
@@ -152,13 +162,17 @@ fn connection(reference: &Reference, setup: &Setup, start: u64) -> String {
     let mptcp = setup.mode == Mode::Mptcp;
     let paths: Vec<String> = setup.used_paths().map(|path| format!("\"path{path}\"")).collect();
     let (paths, subflows) = (paths.join(", "), setup.paths.len());
+    let direction = match setup.direction {
+        Direction::Upload => "upload",
+        Direction::Download => "download",
+    };
     let workload = match setup.amount {
         Amount::Seconds(_) => "bulk".into(),
         Amount::Bytes(size) => format!("transfer:size={size}B"),
     };
     format!(
         "\n[[connection]]\nname = \"measured\"\nmeasured = true\npaths = [{paths}]\nmptcp = {mptcp}\nstart = \"{start}ns\"\n\
-         direction = \"upload\"\nworkload = \"{workload}\"\nscheduler = \"{}\"\nhost = \"linux\"\nfailure_detection = \"linux\"\n\
+         direction = \"{direction}\"\nworkload = \"{workload}\"\nscheduler = \"{}\"\nhost = \"linux\"\nfailure_detection = \"linux\"\n\
          congestion = \"{}\"\nsend_buffer = \"{}B\"\nreceive_buffer = \"{}\"\npath_manager = \"default\"\n\
          max_subflows = {subflows}\nnagle = true\nsend_buffer_tuning = true\npr = false\nmtu = 1500\ninitial_window = 10\nmin_rto = \"200ms\"\ntimer_tick = \"1ms\"\nleast_window_shift = 10\n",
         if mptcp { "linux" } else { "single" },

@@ -6,7 +6,7 @@ use super::run::OurRun;
 use core::fmt::Write;
 use pathweave_units::counted;
 
-/// A line for each scenario: medians with quartiles, difference, and for each path the frames at the server in 10⁶
+/// A line for each scenario: medians with quartiles, difference, and for each path the frames at the receiver in 10⁶
 /// bytes and the drops at the bottleneck, Linux's before ours.
 pub fn comparison_table(all: &[Comparison]) -> String {
     let width = all.iter().map(|c| c.reference.id.len()).max().unwrap_or(0).max(8);

@@ -1,7 +1,7 @@
 //! Tests of reading reference files, setting scenarios up, and judging differences.
 
 use super::*;
-use crate::scenario::{Document, LinkChange, Rate, Variant};
+use crate::scenario::{Direction, Document, LinkChange, Rate, Variant};
 use pathweave_algorithms::Registry;
 use pathweave_netsim::{Loss, QueueLimit};
 use pathweave_proto::config::{FailureDetection, ReceiveBuffer};
@@ -94,6 +94,25 @@ fn plain_tcp_takes_its_path_and_grows_its_window() {
     let connection = &scenario(&references[0]).connections[0];
     assert_eq!((connection.paths.as_slice(), connection.engine.mptcp, connection.measured), (&[1][..], false, true));
     assert_eq!(connection.engine.receive_buffer, ReceiveBuffer::Auto { initial: 78_336, max: 3_760_128 });
+}
+
+#[test]
+fn a_download_has_the_bottleneck_towards_the_client() {
+    let text = line("a/mptcp", 1, 2.0, ", \"direction\": \"download\"");
+    let references = read(&text);
+    let scenario = scenario(&references[0]);
+    assert_eq!(scenario.connections[0].direction, Direction::Download);
+    let down = |path: usize, hop: usize| &scenario.links[scenario.paths[path].down[hop]].settings;
+    assert_eq!(down(1, 0).shaper, Rate::TokenBucket { rate: Bitrate::from_bps(1_500_000), burst_bytes: 3028 });
+    assert_eq!((down(1, 1).delay, &down(1, 1).shaper), (Duration::from_micros(7500), &Rate::Unlimited));
+    assert!(matches!(down(1, 1).loss, Loss::Bernoulli(p) if p.get() == 0.001));
+    let up = |hop: usize| &scenario.links[scenario.paths[1].up[hop]].settings;
+    assert_eq!([0, 1].map(|hop| (&up(hop).shaper, &up(hop).loss)), [(&Rate::Unlimited, &Loss::None); 2]);
+    let run = run(&references[0], 1, &Registry::builtin()).expect("it runs");
+    assert!(run.value > 1.0 && run.frame_bytes[0] > 100_000.0 && run.frame_bytes[1] > 50_000.0, "{run:?}");
+    assert_eq!(ours(&references[0], 2.0).class.to_string(), "MPTCP, download, random loss, timed");
+    let wrong = text.replace("download", "sideload");
+    says(&wrong, "ref.jsonl:1: scenario.direction = \"sideload\": allowed: upload, download");
 }
 
 #[test]
