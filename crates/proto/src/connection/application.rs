@@ -3,6 +3,7 @@
 use super::lifecycle::DataFin;
 use super::{Connection, ConnectionEvent, ReadError, Shared, WriteError};
 use crate::host::Written;
+use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
 use crate::send_buffer::SendBuffer;
 use crate::tcp::TcpState;
@@ -213,8 +214,8 @@ impl Shared {
         let longest = subflows.established().filter_map(|s| s.tcp.receiver_rtt()).max();
         let distrusts = self.receiver.window.distrusts_new_subflows();
         // A subflow that this host opens is one from its SYN on, one that the peer opens from the handshake's end on.
-        let mut open = subflows.iter().filter(|s| s.tcp.is_established() || s.tcp.state() == TcpState::SynSent);
-        let fresh = distrusts && mptcp && open.any(|s| !s.tcp.saw_full_segment());
+        let is_open = |s: &Subflow| s.tcp.is_established() || s.tcp.state() == TcpState::SynSent;
+        let fresh = distrusts && mptcp && subflows.iter().any(|s| is_open(s) && !s.tcp.saw_full_segment());
         let mut tuned = false;
         if let Some(clamp) = self.receiver.window.tune(now, self.receiver.read_position(), longest, fresh) {
             for subflow in subflows.iter_mut() {
