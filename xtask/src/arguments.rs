@@ -108,6 +108,9 @@ pub(crate) enum Chore {
         /// One point for some seconds; nothing is written
         #[arg(long, conflicts_with = "points")]
         quick: bool,
+        /// Instead, eight scenarios of the measurements of Linux with three and four paths or changing rates, from kernel to kernel
+        #[arg(long, conflicts_with_all = ["quick", "points"])]
+        measured: bool,
         /// The points to run; all if none is given
         points: Vec<String>,
     },

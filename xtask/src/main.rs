@@ -138,7 +138,10 @@ fn carry_out(chore: Chore, steps: &mut Steps) {
         Chore::ThreeWays { quick: true, .. } => {
             steps.step("three ways", |_| three_ways::check());
         }
-        Chore::ThreeWays { quick: false, points } => {
+        Chore::ThreeWays { measured: true, .. } => {
+            steps.step("three ways", |_| three_ways::write_measured());
+        }
+        Chore::ThreeWays { points, .. } => {
             steps.step("three ways", |_| three_ways::write(&borrowed(&points)));
         }
         Chore::Stripe { quick, tenth } => {

@@ -1,6 +1,10 @@
 //! The same paths three ways: in the simulator, from the engine over emulated paths to a kernel, and from kernel to
 //! kernel.
 
+mod measured;
+
+pub(crate) use measured::write as write_measured;
+
 use crate::results::{build, pathweave, put};
 use crate::run::{capture, root, target};
 use serde_json::Value;
@@ -101,24 +105,30 @@ pub(crate) fn write(names: &[&str]) -> Result<(), String> {
     build()?;
     for point in POINTS.iter().filter(|point| names.is_empty() || names.contains(&point.name)) {
         let rows = measure(point, point.plan)?;
-        let page = root().join(PAGE);
-        let text = fs::read_to_string(&page).map_err(|e| format!("{PAGE}: {e}"))?;
-        let (before, rest) = text.split_once(START).ok_or_else(|| format!("{PAGE}: there is no {START}"))?;
-        let (old, after) = rest.split_once(END).ok_or_else(|| format!("{PAGE}: there is no {END}"))?;
-        // Rows of other points stay as they are.
-        let mut table = String::from(HEAD);
-        for other in &POINTS {
-            match other.name == point.name {
-                true => rows.iter().for_each(|row| table.push_str(&row.text(point))),
-                false => {
-                    let of_other = old.lines().filter(|line| line.starts_with(&format!("| {},", other.name)));
-                    of_other.for_each(|line| table.extend([line, "\n"]));
+        replace(START, |old| {
+            // Rows of other points stay as they are.
+            let mut table = String::from(HEAD);
+            for other in &POINTS {
+                match other.name == point.name {
+                    true => rows.iter().for_each(|row| table.push_str(&row.text(point))),
+                    false => {
+                        let of_other = old.lines().filter(|line| line.starts_with(&format!("| {},", other.name)));
+                        of_other.for_each(|line| table.extend([line, "\n"]));
+                    }
                 }
             }
-        }
-        put(PAGE, format!("{before}{START}{table}{END}{after}").as_bytes())?;
+            table
+        })?;
     }
     Ok(())
+}
+
+/// Replaces the page's table that follows the line `start`.
+fn replace(start: &str, table: impl FnOnce(&str) -> String) -> Result<(), String> {
+    let text = fs::read_to_string(root().join(PAGE)).map_err(|e| format!("{PAGE}: {e}"))?;
+    let (before, rest) = text.split_once(start).ok_or_else(|| format!("{PAGE}: there is no {start}"))?;
+    let (old, after) = rest.split_once(END).ok_or_else(|| format!("{PAGE}: there is no {END}"))?;
+    put(PAGE, format!("{before}{start}{}{END}{after}", table(old)).as_bytes())
 }
 
 /// Runs one point for a few seconds and checks that every emulated rate is near the simulated one.
@@ -234,8 +244,7 @@ impl Run<'_> {
     fn measure(&self) -> Result<Measured, String> {
         let Plan { omit, seconds, .. } = self.plan;
         let report = self.scenario.with_extension(format!("{}.{}.json", self.title().replace(' ', "-"), self.seed));
-        let program = pathweave().get_program().to_owned();
-        let perf = format!("exec {} perf", Path::new(&program).display());
+        let perf = perf();
         let memory = |kib: u64| kib * 1024 * WINDOW_OF_MEMORY.1 / WINDOW_OF_MEMORY.0;
         let (first, most) = self.point.window_kib;
         let server = format!(
@@ -256,23 +265,37 @@ impl Run<'_> {
                 client.extend(LINUX_HOST.iter().map(|(key, value)| format!(" --set {key}={value}")));
             }
         }
-        let mut run = pathweave();
-        run.arg("emulate").arg(self.scenario).args(["--seed", &self.seed.to_string(), "--server", &server]);
-        run.arg("--json").arg(&report).args(["--", "sh", "-c", &client]);
-        let document: Value = serde_json::from_slice(&capture(&mut run)?).map_err(|e| e.to_string())?;
-        let text = fs::read_to_string(&report).map_err(|e| format!("{}: {e}", report.display()))?;
-        let report: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
-        let ways = report["paths"].as_array().into_iter().flatten().flat_map(|path| [&path["up"], &path["down"]]);
-        let packets: f64 = ways.filter_map(|way| way["packets"].as_f64()).sum();
+        let Emulated { document, late } = emulate(self.scenario, self.seed, &server, &client, &report)?;
         let intervals = document["intervals"].as_array().into_iter().flatten();
         let windows = intervals.filter_map(|interval| interval["streams"][0]["snd_wnd"].as_f64());
         let rate = document["end"]["sum_received"]["bits_per_second"].as_f64().ok_or("the client reports no rate")?;
-        Ok(Measured {
-            mbps: rate / 1e6,
-            window_bytes: windows.reduce(f64::max),
-            late: report["late_packets"].as_f64().unwrap_or(f64::NAN) / packets,
-        })
+        Ok(Measured { mbps: rate / 1e6, window_bytes: windows.reduce(f64::max), late })
     }
+}
+
+/// What a client's `perf` printed over emulated paths.
+struct Emulated {
+    document: Value,
+    /// Fraction of packets that left the emulator over 0.5 ms late.
+    late: f64,
+}
+
+/// The command line of `pathweave perf`, for a shell that ends with it.
+fn perf() -> String {
+    format!("exec {} perf", Path::new(pathweave().get_program()).display())
+}
+
+/// Runs a server's and a client's command over the emulated paths. `client` is a `perf` that prints JSON.
+fn emulate(scenario: &Path, seed: u64, server: &str, client: &str, report: &Path) -> Result<Emulated, String> {
+    let mut run = pathweave();
+    run.arg("emulate").arg(scenario).args(["--seed", &seed.to_string(), "--server", server]);
+    run.arg("--json").arg(report).args(["--", "sh", "-c", client]);
+    let document = serde_json::from_slice(&capture(&mut run)?).map_err(|e| e.to_string())?;
+    let text = fs::read_to_string(report).map_err(|e| format!("{}: {e}", report.display()))?;
+    let report: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+    let ways = report["paths"].as_array().into_iter().flatten().flat_map(|path| [&path["up"], &path["down"]]);
+    let packets: f64 = ways.filter_map(|way| way["packets"].as_f64()).sum();
+    Ok(Emulated { document, late: report["late_packets"].as_f64().unwrap_or(f64::NAN) / packets })
 }
 
 impl Row {

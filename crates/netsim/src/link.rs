@@ -107,6 +107,21 @@ impl<P: Packet + Clone> Link<P> {
     /// Hands a packet to the link. Even a packet that is dropped at once comes back through [`Link::poll`].
     pub fn enqueue(&mut self, now: Instant, packet: P) {
         self.advance(now);
+        self.take(packet);
+        if let Serializer::Bucket(bucket) = &mut self.serializer
+            && bucket.outdated
+            && self.config.up
+        {
+            // The kernel asks for the next frame at each arrival, and finds the tokens of the new rate.
+            bucket.outdated = false;
+            if let Some(service) = &mut self.service {
+                self.serializer.resume(&mut service.head, self.clock);
+                self.transmit(self.clock);
+            }
+        }
+    }
+
+    fn take(&mut self, packet: P) {
         let now = self.clock;
         let length = u64::from(packet.len_bytes());
         let entry = Entry { packet, sequence: self.stats.entered_packets, entered: now };

@@ -120,7 +120,7 @@ impl Serializer {
     }
 
     /// Stops the head at `now` and remembers how much of it is left.
-    pub(crate) fn pause(&mut self, head: &mut Head, now: Instant) {
+    pub(crate) fn pause(&self, head: &mut Head, now: Instant) {
         match self {
             Serializer::Unlimited => head.left = 0,
             Serializer::Constant { rate } => {
@@ -149,7 +149,7 @@ impl Serializer {
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     /// Bits per second.
-    rate: u64,
+    pub(crate) rate: u64,
     mult: u64,
     shift: u32,
     /// The work of the longest frame that may pass.
@@ -157,6 +157,8 @@ pub(crate) struct Bucket {
     depth_ns: u64,
     level_ns: u64,
     at: Instant,
+    /// Whether the waiting frame's time was computed with the rate of an earlier bucket.
+    pub(crate) outdated: bool,
 }
 
 impl Bucket {
@@ -171,7 +173,7 @@ impl Bucket {
         }
         let longest = work(burst_bytes.min(u32::MAX.into()));
         let mult = factor / bytes_per_second;
-        let mut bucket = Bucket { rate, mult, shift, longest, depth_ns: 0, level_ns: 0, at: now };
+        let mut bucket = Bucket { rate, mult, shift, longest, depth_ns: 0, level_ns: 0, at: now, outdated: false };
         bucket.depth_ns = bucket.cost_ns(longest);
         bucket.level_ns = bucket.depth_ns;
         bucket

@@ -24,14 +24,22 @@ impl<P: Packet + Clone> Link<P> {
 
     fn set_shaper(&mut self, shaper: Shaper) {
         let now = self.clock;
+        let before = core::mem::replace(&mut self.serializer, Serializer::new(&shaper, now));
+        self.config.shaper = shaper;
+        self.settings_changed();
         if let Some(service) = &mut self.service
             && self.config.up
         {
-            self.serializer.pause(&mut service.head, now);
+            // The kernel fills the bucket (`tbf_change`), but does not move the timer of the frame that waits for tokens.
+            if let (Serializer::Bucket(_), Serializer::Bucket(bucket)) = (&before, &mut self.serializer)
+                && bucket.rate > 0
+                && service.head.done < Instant::FAR_FUTURE
+            {
+                bucket.outdated = true;
+                return;
+            }
+            before.pause(&mut service.head, now);
         }
-        self.serializer = Serializer::new(&shaper, now);
-        self.config.shaper = shaper;
-        self.settings_changed();
         if self.config.up {
             self.go_on(now);
         }

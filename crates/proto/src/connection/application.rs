@@ -3,8 +3,10 @@
 use super::lifecycle::DataFin;
 use super::{Connection, ConnectionEvent, ReadError, Shared, WriteError};
 use crate::host::Written;
+use crate::paths::subflow::Subflow;
 use crate::paths::table::SubflowTable;
 use crate::send_buffer::SendBuffer;
+use crate::tcp::TcpState;
 use bytes::Bytes;
 use core::ops::AddAssign;
 use pathweave_scheduler::{DataSeq, Event, SubflowId};
@@ -211,7 +213,9 @@ impl Shared {
         let mptcp = self.is_mptcp();
         let longest = subflows.established().filter_map(|s| s.tcp.receiver_rtt()).max();
         let distrusts = self.receiver.window.distrusts_new_subflows();
-        let fresh = distrusts && mptcp && subflows.established().any(|s| !s.tcp.saw_full_segment());
+        // A subflow that this host opens is one from its SYN on, one that the peer opens from the handshake's end on.
+        let is_open = |s: &Subflow| s.tcp.is_established() || s.tcp.state() == TcpState::SynSent;
+        let fresh = distrusts && mptcp && subflows.iter().any(|s| is_open(s) && !s.tcp.saw_full_segment());
         let mut tuned = false;
         if let Some(clamp) = self.receiver.window.tune(now, self.receiver.read_position(), longest, fresh) {
             for subflow in subflows.iter_mut() {
@@ -346,7 +350,14 @@ impl Shared {
 
     /// Wakes a writer that found no room, if its host lets it look once more after all waiting data was sent.
     pub(super) fn look_again(&mut self, subflows: &SubflowTable) {
-        if self.host.writer_looks_again() && self.sender.writer_waits && self.room(subflows) > 0 {
+        if self.host.writer_looks_again() {
+            self.wake_writer(subflows);
+        }
+    }
+
+    /// Wakes a writer that found no room, if there is any now.
+    pub(super) fn wake_writer(&mut self, subflows: &SubflowTable) {
+        if self.sender.writer_waits && self.room(subflows) > 0 {
             self.sender.writer_waits = false;
             self.news.events.push_back(ConnectionEvent::Writable);
         }

@@ -73,7 +73,10 @@ impl Connection {
         }
         if changes.established {
             // The new subflow adds to the send buffer.
-            self.shared.report_writable(&self.subflows);
+            match self.shared.host.joins_wake_writer() {
+                true => self.shared.wake_writer(&self.subflows),
+                false => self.shared.report_writable(&self.subflows),
+            }
         }
         self.shared.changes = Some(changes);
         self.shared.host.begin_acknowledgement(id, self.shared.config.scheduler.queues());

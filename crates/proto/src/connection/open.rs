@@ -43,7 +43,8 @@ impl Connection {
         let scheduler = config.scheduler.build()?;
         let mtu = new.mtu.unwrap_or(config.tcp.mtu);
         let segments = config.tcp.segments(mtu, addresses.initial_local().is_ipv4());
-        let window = ReceiveWindow::new(config.receive_buffer, config.mptcp, &config.host, segments);
+        let asked = (config.mptcp, role == Role::Client);
+        let window = ReceiveWindow::new(config.receive_buffer, asked, &config.host, segments);
         let receiver = StreamReceiver::new(window, config.tcp.packet_memory);
         let shared = Shared {
             role,

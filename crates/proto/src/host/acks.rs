@@ -28,6 +28,13 @@ rules!(
         /// Notes that data or a FIN has arrived. `gap`: the time since the previous arrival.
         fn note_arrival(&mut self, gap: Duration) {}
 
+        /// Whether a timestamp that a short or empty segment echoes first gives no round trip to a full one that echoes it
+        /// later.
+        #[inline]
+        fn counts_each_echo(&self) -> bool {
+            false
+        }
+
         /// How many of the next `quick` segments are acknowledged at once. `window`: the window that would be offered;
         /// `full_segment`: bytes of a full segment.
         fn quick_acks(&self, quick: u32, window: u64, full_segment: u32) -> u32 {

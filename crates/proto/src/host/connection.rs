@@ -93,6 +93,12 @@ rules!(
             writable >= worth
         }
 
+        /// Whether the end of a subflow's handshake wakes a waiting writer that can write anything. If not,
+        /// `tells_writer` decides.
+        fn joins_wake_writer(&self) -> bool {
+            false
+        }
+
         /// Notes that `bytes` were written at `end`. `unsent`: some data before them is unsent.
         #[inline]
         fn append(&mut self, end: DataSeq, bytes: u64, unsent: bool) {}

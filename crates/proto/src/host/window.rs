@@ -14,6 +14,8 @@ pub(crate) struct WindowSetting {
     pub(crate) grows: bool,
     /// Whether Multipath TCP is requested.
     pub(crate) mptcp: bool,
+    /// Whether this host connects, instead of being connected to.
+    pub(crate) connects: bool,
     /// Data bytes of a full segment of plain TCP without timestamps.
     pub(crate) largest_segment: u64,
     /// The same with timestamps, if those are requested.

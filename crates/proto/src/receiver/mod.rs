@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn after_a_smaller_buffer_all_that_was_offered_is_taken() {
         let says = Says { limit: u64::MAX, step: 1, largest_segment: 1 };
-        let mut window = ReceiveWindow::new(ReceiveBuffer::Fixed(400_000), true, &Host::Rfc, (1460, 1448));
+        let mut window = ReceiveWindow::new(ReceiveBuffer::Fixed(400_000), (true, true), &Host::Rfc, (1460, 1448));
         window.offer(DataSeq(0), 0, &says);
         let mut receiver = StreamReceiver::new(window, 2048);
         receiver.window.resize(ReceiveBuffer::Fixed(30_000));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     fn offered_by(host: &Host, bytes: u64) -> StreamReceiver {
-        let mut window = ReceiveWindow::new(ReceiveBuffer::Fixed(bytes), true, host, (1460, 1448));
+        let mut window = ReceiveWindow::new(ReceiveBuffer::Fixed(bytes), (true, true), host, (1460, 1448));
         window.offer(DataSeq(0), 0, &Says { limit: u64::MAX, step: 1, largest_segment: 1 });
         StreamReceiver::new(window, 2048)
     }

@@ -71,11 +71,12 @@ pub(crate) struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// The window of a new connection. `largest_segment` and `full_segment` are data bytes of segments of plain TCP,
+    /// The window of a new connection. `mptcp`: whether Multipath TCP is requested; `connects`: whether this host
+    /// connects. `largest_segment` and `full_segment` are data bytes of segments of plain TCP,
     /// without timestamps and with those that are asked for.
     pub(crate) fn new(
         config: ReceiveBuffer,
-        mptcp: bool,
+        (mptcp, connects): (bool, bool),
         host: &Host,
         (largest_segment, full_segment): (u64, u64),
     ) -> Self {
@@ -83,7 +84,7 @@ impl ReceiveWindow {
             ReceiveBuffer::Fixed(bytes) => (bytes, bytes, false),
             ReceiveBuffer::Auto { initial, max } => (initial.min(max), max, true),
         };
-        let setting = WindowSetting { buffer, grows, mptcp, largest_segment, full_segment };
+        let setting = WindowSetting { buffer, grows, mptcp, connects, largest_segment, full_segment };
         let host = WindowHost::new(host, &setting);
         ReceiveWindow {
             buffer,

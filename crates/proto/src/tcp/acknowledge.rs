@@ -81,8 +81,18 @@ impl SubflowReceiver {
         self.acks.last_data = now;
         self.acks.pushed |= pushed || len < self.full_segment;
         self.acks.noted = Some((received, fin, len));
-        if let Some(echo) = echo.filter(|e| *e != 0 && *e != self.clock.last_echo && len >= self.full_segment) {
+        self.take_echo(now, len, echo);
+    }
+
+    /// Takes the echoed timestamp of a segment with `len` data bytes. Each timestamp gives one round trip at most.
+    #[inline]
+    pub(crate) fn take_echo(&mut self, now: Instant, len: u32, echo: Option<u32>) {
+        let Some(echo) = echo.filter(|e| *e != 0 && *e != self.clock.last_echo) else { return };
+        let full = len >= self.full_segment;
+        if full || self.acks.host.counts_each_echo() {
             self.clock.last_echo = echo;
+        }
+        if full {
             self.sample_rtt(now, echo);
         }
     }
@@ -288,5 +298,27 @@ impl SubflowReceiver {
     pub(crate) fn stop_timer(&mut self) {
         self.acks.due = AckDue::No;
         self.acks.host.stop_timer();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::timestamp::timestamp;
+    use super::*;
+
+    /// `tcp_rcv_rtt_measure_ts`: the echo of an announcement takes the round trip from the data behind it.
+    #[test]
+    fn on_linux_an_empty_segment_uses_up_the_timestamp_that_it_echoes() {
+        for (host, expected) in [(Host::Linux, 10), (Host::Rfc, 15)] {
+            let mut receiver = SubflowReceiver::new(&TcpConfig::default(), &host);
+            let ms = |ms| Instant::ZERO + Duration::from_millis(ms);
+            let echo = |at| Some(timestamp(ms(at)));
+            let full = receiver.full_segment();
+            receiver.take_echo(ms(110), full, echo(100));
+            receiver.take_echo(ms(150), 0, echo(100));
+            receiver.take_echo(ms(170), 0, echo(120));
+            receiver.take_echo(ms(170), full, echo(120));
+            assert_eq!(receiver.rtt(), Some(Duration::from_millis(expected)), "{host:?}");
+        }
     }
 }

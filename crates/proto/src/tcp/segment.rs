@@ -308,7 +308,14 @@ impl Tcp {
     ) {
         let segment = input.segment;
         let len = payload.len();
+        let echo = segment.options.timestamps.filter(|_| self.agreed.timestamps).map(|t| self.opening.own_time(t.echo));
         if len == 0 && !fin {
+            // The kernel measures nothing by the end of the handshake, nor by plain acknowledgements, which take a
+            // shorter way (`tcp_rcv_established`).
+            let has_signal = segment.options.dss.is_some() || !segment.options.mptcp.is_empty();
+            if has_signal && !changes.established {
+                self.receiver.take_echo(now, 0, echo);
+            }
             return;
         }
         if self.agreed.ecn {
@@ -342,7 +349,6 @@ impl Tcp {
             .segment_size
             .is_some_and(|size| part < self.receiver.full_segment || !len.is_multiple_of(size.max(1).into()));
         let pushed = short || segment.flags.contains(Flags::PSH);
-        let echo = segment.options.timestamps.filter(|_| self.agreed.timestamps).map(|t| self.opening.own_time(t.echo));
         self.receiver.note(now, received, changes.fin, pushed, len, echo);
     }
 

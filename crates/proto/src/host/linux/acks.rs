@@ -55,6 +55,12 @@ impl AckRules for LinuxAcks {
         self.gap = gap;
     }
 
+    /// `tcp_rcv_rtt_measure_ts` notes the echo before it looks at the length.
+    #[inline]
+    fn counts_each_echo(&self) -> bool {
+        true
+    }
+
     /// One quick acknowledgement for each two full segments of the window, so that a small window is not flooded; at
     /// least two.
     fn quick_acks(&self, quick: u32, window: u64, full_segment: u32) -> u32 {

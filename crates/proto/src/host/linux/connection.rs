@@ -94,6 +94,11 @@ impl ConnectionRules for LinuxConnection {
         if self.tunes { 3 * memory <= 2 * limit } else { writable >= worth }
     }
 
+    /// A subflow's sockets share their queue of waiting processes (`mptcp_sock_graft`, `__subflow_state_change`).
+    fn joins_wake_writer(&self) -> bool {
+        self.tunes
+    }
+
     #[inline]
     fn append(&mut self, end: DataSeq, bytes: u64, unsent: bool) {
         if self.tunes {

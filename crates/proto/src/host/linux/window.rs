@@ -63,6 +63,9 @@ pub(crate) struct Shares {
     /// Initial size of the buffer. A subflow that joins later begins with it.
     initial: u64,
     full_segment: u64,
+    /// Data bytes of the segments of which a SYN's window is a multiple. A host that connects does not know yet that the
+    /// peer's segments have timestamps (`tcp_connect_init`).
+    syn_segment: u64,
     buffers: KernelBuffers,
 }
 
@@ -76,6 +79,7 @@ impl Shares {
             cautious,
             initial: setting.buffer,
             full_segment: setting.full_segment,
+            syn_segment: if setting.connects { setting.largest_segment } else { setting.full_segment },
             buffers: KernelBuffers::default(),
         }
     }
@@ -134,7 +138,7 @@ impl WindowRules for Shares {
             return buffer;
         }
         let half = self.half();
-        (half - half % self.full_segment).min(u64::from(u16::MAX)).max(self.initial.min(self.full_segment))
+        (half - half % self.syn_segment).min(u64::from(u16::MAX)).max(self.initial.min(self.full_segment))
     }
 
     fn first(&self, buffer: u64) -> u64 {
@@ -335,6 +339,17 @@ impl KernelBuffers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_syn_offers_longer_segments_than_its_answer() {
+        let window = |connects| {
+            let buffer = 131_072 * TCP_SHARE / 256;
+            let (largest_segment, full_segment) = (1460, 1448);
+            let setting = WindowSetting { buffer, grows: true, mptcp: false, connects, largest_segment, full_segment };
+            Shares::new(&setting).of_syn(buffer)
+        };
+        assert_eq!([true, false].map(window), [44 * 1460, 45 * 1448]);
+    }
 
     #[test]
     fn neighbours_are_joined_up_to_the_limit_and_what_is_read_in_part_stays() {
