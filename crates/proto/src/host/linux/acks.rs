@@ -55,10 +55,11 @@ impl AckRules for LinuxAcks {
         self.gap = gap;
     }
 
-    /// `tcp_rcv_rtt_measure_ts` notes the echo before it looks at the length.
+    /// `tcp_rcv_rtt_measure_ts` notes the echo before it looks at the length. Kernels of the time before compression did
+    /// not remember echoes.
     #[inline]
     fn counts_each_echo(&self) -> bool {
-        true
+        !self.compression.off
     }
 
     /// One quick acknowledgement for each two full segments of the window, so that a small window is not flooded; at
