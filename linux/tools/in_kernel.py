@@ -98,7 +98,7 @@ def network(scenario):
     """Builds both hosts and the paths."""
     lines = [*guest.namespace("client"), *guest.namespace("server")]
     for number, settings in enumerate(PATHS):
-        lines += guest.path(number, settings)
+        lines += guest.path(number, settings, *guest.ends(scenario))
     return lines + guest.hosts(scenario)
 
 
@@ -112,7 +112,7 @@ def transfers(kernel, folder, options):
         found = faults(folder)
         try:
             stream = measure.Stream(folder)
-            joins = measure.read_counters(folder / "client.nstat", ["MPTcpExtMPJoinSynAckRx"])
+            joins = measure.read_counters(folder / "sender.nstat", ["MPTcpExtMPJoinSynAckRx"])
             done = stream.received == stream.written and all(joins.values())
             rate = stream.delivered(options.seconds) * 8e-6 / options.seconds
             end = "all bytes arrived" if done else "bytes or the join are missing"
@@ -135,7 +135,7 @@ def connections(kernel, folder, options):
     program = HERE / "connections.py"
     lines = network(SCENARIO)
     names = ",".join(options.schedulers)
-    client = f"ip netns exec client python3 -B {program} client {guest.SERVER.format(0)} {guest.PORT}"
+    client = f"ip netns exec client python3 -B {program} client {guest.TARGET.format(0)} {guest.PORT}"
     lines += [
         f"ip netns exec server python3 -B {program} server {guest.PORT} '{names}' > server.log 2>&1 &",
         "sleep 1",
