@@ -345,23 +345,20 @@ fn a_token_bucket_lets_a_burst_through_at_once_and_then_keeps_the_rate() {
 #[test]
 fn a_new_rate_fills_the_token_bucket_and_the_waiting_frame_keeps_its_time() {
     let to = |mbps| LinkChange::Shaper(Shaper::TokenBucket { rate: Bitrate::from_mbps(mbps), burst_bytes: 1500 });
-    let times = |link: &mut Link<Frame>| outcomes(link).into_iter().map(|out| out.1 / 1000).collect::<Vec<u64>>();
-    let mut link = bucket_link(1500);
-    for number in 0..4 {
-        link.enqueue(Instant::ZERO, frame(number, 1000));
+    let microseconds =
+        |outcomes: Vec<(u32, u64, Fate)>| outcomes.into_iter().map(|out| out.1 / 1000).collect::<Vec<_>>();
+    for (arrival, times) in [(None, [500, 550, 650]), (Some(ns(200_000)), [200, 250, 350])] {
+        let mut link = bucket_link(1500);
+        for number in 0..3 {
+            link.enqueue(Instant::ZERO, frame(number, 1000));
+        }
+        assert_eq!(microseconds(outcomes_until(&mut link, ns(100_000))), [0]);
+        // The second frame waits until 0.5 ms and leaves then, the third finds the 500 tokens that are left.
+        link.apply(ns(100_000), to(80));
+        // An arrival lets the second one leave.
+        link.enqueue(arrival.unwrap_or(ns(500_000)), frame(3, 1000));
+        assert_eq!(microseconds(outcomes(&mut link)), times);
     }
-    // The second frame waits until 0.5 ms and leaves then, the third finds the 500 tokens that are left.
-    link.apply(ns(100_000), to(80));
-    assert_eq!(times(&mut link), [0, 500, 550, 650]);
-
-    let mut link = bucket_link(1500);
-    for number in 0..3 {
-        link.enqueue(Instant::ZERO, frame(number, 1000));
-    }
-    // An arrival lets it leave.
-    link.apply(ns(100_000), to(80));
-    link.enqueue(ns(200_000), frame(3, 1000));
-    assert_eq!(times(&mut link), [0, 200, 250, 350]);
 }
 
 #[test]
