@@ -78,6 +78,8 @@ pub struct Link<P> {
     plain: bool,
     /// [`QueueLimit::Time`] in bytes. Depends on the settings only.
     time_limit_bytes: u64,
+    /// Whether the waiting frame's time is that of a token bucket that a new rate has replaced.
+    waits_for_old_tokens: bool,
 }
 
 impl<P: Packet + Clone> Link<P> {
@@ -89,6 +91,7 @@ impl<P: Packet + Clone> Link<P> {
             codel: config.queue.codel.map(CodelState::new),
             serializer: Serializer::new(&config.shaper, Instant::ZERO),
             service: None,
+            waits_for_old_tokens: false,
             loss: LossState::new(config.loss),
             wire: Wire::new(),
             dropped: VecDeque::new(),
@@ -108,17 +111,18 @@ impl<P: Packet + Clone> Link<P> {
     pub fn enqueue(&mut self, now: Instant, packet: P) {
         self.advance(now);
         self.take(packet);
-        if let Serializer::Bucket(bucket) = &mut self.serializer
-            && bucket.outdated
-            && self.config.up
-        {
-            // The kernel asks for the next frame at each arrival, and finds the tokens of the new rate.
-            bucket.outdated = false;
-            if let Some(service) = &mut self.service {
-                self.serializer.resume(&mut service.head, self.clock);
-                self.transmit(self.clock);
-            }
+        if self.waits_for_old_tokens {
+            self.look_at_new_tokens();
         }
+    }
+
+    /// The kernel asks for the next frame at each arrival, and finds the tokens of the new rate.
+    #[cold]
+    fn look_at_new_tokens(&mut self) {
+        let Some(service) = self.service.as_mut().filter(|_| self.config.up) else { return };
+        self.waits_for_old_tokens = false;
+        self.serializer.resume(&mut service.head, self.clock);
+        self.transmit(self.clock);
     }
 
     fn take(&mut self, packet: P) {

@@ -157,8 +157,6 @@ pub(crate) struct Bucket {
     depth_ns: u64,
     level_ns: u64,
     at: Instant,
-    /// Whether the waiting frame's time was computed with the rate of an earlier bucket.
-    pub(crate) outdated: bool,
 }
 
 impl Bucket {
@@ -173,7 +171,7 @@ impl Bucket {
         }
         let longest = work(burst_bytes.min(u32::MAX.into()));
         let mult = factor / bytes_per_second;
-        let mut bucket = Bucket { rate, mult, shift, longest, depth_ns: 0, level_ns: 0, at: now, outdated: false };
+        let mut bucket = Bucket { rate, mult, shift, longest, depth_ns: 0, level_ns: 0, at: now };
         bucket.depth_ns = bucket.cost_ns(longest);
         bucket.level_ns = bucket.depth_ns;
         bucket

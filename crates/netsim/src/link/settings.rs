@@ -26,16 +26,17 @@ impl<P: Packet + Clone> Link<P> {
         let now = self.clock;
         let before = core::mem::replace(&mut self.serializer, Serializer::new(&shaper, now));
         self.config.shaper = shaper;
+        self.waits_for_old_tokens = false;
         self.settings_changed();
         if let Some(service) = &mut self.service
             && self.config.up
         {
             // The kernel fills the bucket (`tbf_change`), but does not move the timer of the frame that waits for tokens.
-            if let (Serializer::Bucket(_), Serializer::Bucket(bucket)) = (&before, &mut self.serializer)
+            if let (Serializer::Bucket(_), Serializer::Bucket(bucket)) = (&before, &self.serializer)
                 && bucket.rate > 0
                 && service.head.done < Instant::FAR_FUTURE
             {
-                bucket.outdated = true;
+                self.waits_for_old_tokens = true;
                 return;
             }
             before.pause(&mut service.head, now);

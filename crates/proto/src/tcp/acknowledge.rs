@@ -301,7 +301,7 @@ impl SubflowReceiver {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "host-linux"))]
 mod tests {
     use super::super::timestamp::timestamp;
     use super::*;
