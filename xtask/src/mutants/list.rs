@@ -137,7 +137,7 @@ mod tests {
         Ok(())
     }
 
-    /// A pattern of a function that was renamed matches nothing, and nobody would notice.
+    /// Without this test, the pattern of a renamed function would match nothing, and its changes would not be tried.
     #[test]
     fn each_function_of_the_configuration_exists() -> Result<(), Box<dyn std::error::Error>> {
         let configuration = std::fs::read_to_string(root().join(".cargo/mutants.toml"))?;

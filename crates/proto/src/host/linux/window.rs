@@ -63,8 +63,8 @@ pub(crate) struct Shares {
     /// Initial size of the buffer. A subflow that joins later begins with it.
     initial: u64,
     full_segment: u64,
-    /// Data bytes of the segments of which a SYN's window is a multiple. A host that connects does not know yet that the
-    /// peer's segments have timestamps (`tcp_connect_init`).
+    /// Data bytes of a segment, as a SYN counts them: its window is a multiple. A host that connects does not know yet
+    /// that the peer's segments have timestamps (`tcp_connect_init`).
     syn_segment: u64,
     buffers: KernelBuffers,
 }
