@@ -172,9 +172,11 @@ fn cell(text: &str) -> String {
 
 fn overview(schedulers: &[Value], results: &[Results]) -> String {
     let mut out = String::from(
-        "# Schedulers\n\n## Which scheduler for which network\n\nFrom [the results](../results/), by goodput in Mbit/s. Level with the \
-         best: all whose 95 % interval reaches the first one's, or that are within 1 % of it. To avoid: those of the others that deliver less than plain TCP on the \
-         best path, or 5 % less than the median scheduler.\n\n| network | best path alone | median | the best | to avoid |\n|---|---|---|---|---|\n",
+        "# Schedulers\n\n## Which scheduler for which network\n\nFrom [the results](../results/), by goodput in Mbit/s. \
+         Level with the best: all whose 95 % interval reaches the first one's, or that are within 1 % of it. To avoid: \
+         those of the others that deliver less than plain TCP on the best path, or 5 % less than the median scheduler; \
+         [the results](../results/) say which differences are significant.\n\n| network | best path alone | median | \
+         the best | to avoid |\n|---|---|---|---|---|\n",
     );
     for r in results {
         let Some((best, avoid)) = r.advice() else { continue };
@@ -202,8 +204,9 @@ fn overview(schedulers: &[Value], results: &[Results]) -> String {
         let _ = writeln!(out, "| [{name}]({name}.md) | {summary} | {shines} | {fails} | {source} |");
     }
     out.push_str(
-        "\nShining is at least 5 % above the median scheduler. What a decision of each costs: [decisions](../decisions.txt). These pages are \
-         generated: `cargo xtask schedulers`.\n",
+        "\nShining is at least 5 % above the median scheduler; failing is 5 % below it, or less than plain TCP on the \
+         best path. What a decision of each costs: [decisions](../decisions.txt). These pages are generated: \
+         `cargo xtask schedulers`.\n",
     );
     out
 }
