@@ -98,7 +98,7 @@ fn chosen(names: &[String]) -> Result<Vec<Pair>, String> {
     Ok(PAIRS.into_iter().enumerate().filter(wanted).map(|(_, pair)| pair).collect())
 }
 
-/// The seed with which plain TCP runs at a point: without random losses its seeds hardly differ (`validation/README.md`).
+/// The seed with which plain TCP runs at a point: without random losses seeds hardly differ (`validation/README.md`).
 fn plain_seed(point: &Point, seed: u64) -> u64 {
     if point.has_losses() { seed } else { 1 }
 }
