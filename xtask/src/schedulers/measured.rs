@@ -178,7 +178,8 @@ pub(super) fn measured(out: &mut String, name: &str, results: &[Results]) {
     out.push_str(
         "\nMeans over the seeds with their 95 % interval. Benefit: 0 is plain TCP on the best path, 1 the sum of all paths. Out of order: \
          data that waits at the receiver for earlier data, on average over time. At least 5 % above the median of all schedulers is shining, \
-         5 % below or less than one path is failing, significant or not.\n",
+         5 % below or less than one path is failing, significant or not. In all scenarios but wifi-lte, `linux` has a \
+         Linux host and every other scheduler an RFC host, so that its row there is of both.\n",
     );
 }
 

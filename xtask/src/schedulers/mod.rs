@@ -205,8 +205,9 @@ fn overview(schedulers: &[Value], results: &[Results]) -> String {
     }
     out.push_str(
         "\nShining is at least 5 % above the median scheduler; failing is 5 % below it, or less than plain TCP on the \
-         best path. What a decision of each costs: [decisions](../decisions.txt). These pages are generated: \
-         `cargo xtask schedulers`.\n",
+         best path. In all networks but wifi-lte, `linux` has a Linux host and every other scheduler an RFC host, so \
+         that its place there is of both. What a decision of each costs: [decisions](../decisions.txt). These pages \
+         are generated: `cargo xtask schedulers`.\n",
     );
     out
 }
