@@ -291,6 +291,29 @@ fn a_row_on_another_host_than_most_says_so() {
     );
 }
 
+#[test]
+fn the_answer_says_that_hosts_differ() {
+    let mut results = seeds(&[("weave", 9.0, [6, 4]), ("linux", 8.0, [6, 4]), ("tcp-path0", 7.0, [9, 0])]);
+    assert!(!told(&of(&results)).contains("host"), "{}", told(&of(&results)));
+    let on_linux = |results: &mut [RunResult], name: &str| {
+        let rows = results.iter_mut().filter(|r| r.scheduler == name);
+        rows.for_each(|r| r.host = HostModel::Linux);
+    };
+    on_linux(&mut results, "linux");
+    let answer = told(&of(&results));
+    assert!(
+        answer.contains("more than plain TCP on wlan (") && answer.contains("than linux on a Linux host ("),
+        "{answer}"
+    );
+    let without_weave: Vec<RunResult> = results.into_iter().filter(|r| r.scheduler != "weave").collect();
+    let answer = told(&of(&without_weave));
+    assert!(answer.contains("more than plain TCP on wlan on an RFC host ("), "{answer}");
+    let mut behind = seeds(&[("linux", 5.0, [6, 4]), ("tcp-path0", 7.0, [9, 0])]);
+    on_linux(&mut behind, "linux");
+    let answer = told(&of(&behind));
+    assert!(answer.contains("does not reach plain TCP on wlan on an RFC host: "), "{answer}");
+}
+
 /// The comparison of these results if each scheduler was to have this many seeds.
 pub(super) fn asked(results: &[RunResult], schedulers: &[&str], seeds: usize) -> Comparison {
     let schedulers = schedulers.iter().map(|s| (*s).to_owned()).collect();

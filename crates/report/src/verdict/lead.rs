@@ -1,8 +1,8 @@
 //! Sentences about the best scheduler, its lead, and schedulers that are as good.
 
 use super::words::{
-    amount, compared, does, does_not, finishes, first_of, is, is_level, names, no_scheduler, one_of, plain_tcp,
-    schedulers, with_same, with_this_seed,
+    amount, compared, does, does_not, finishes, first_of, is, is_level, names, no_scheduler, on_host, one_of,
+    plain_tcp, schedulers, with_same, with_this_seed,
 };
 use crate::comparison::{BesideTcp, Comparison, Judged, Summary, all_are_behind};
 use pathweave_units::counted;
@@ -80,7 +80,7 @@ pub(super) fn behind_backup(comparison: &Comparison) -> Option<String> {
 fn behind(comparison: &Comparison, best: &Summary, value: f64, tcp: &Summary) -> String {
     let judged = comparison.judged;
     let whole = || comparison.multipath().filter(|row| row.lacking == 0);
-    let (tcp, all) = (plain_tcp(comparison, tcp), schedulers(whole()));
+    let (tcp, all) = (plain_tcp(comparison, tcp) + &on_host(tcp, best), schedulers(whole()));
     let one_seed = best.beside_tcp.is_some_and(|beside| beside.seeds == 1);
     let equals = names(comparison.equals(best));
     let (names, nobody) = (one_of(&equals), no_scheduler(comparison, one_seed));
@@ -123,7 +123,7 @@ fn behind(comparison: &Comparison, best: &Summary, value: f64, tcp: &Summary) ->
 fn beside_tcp(comparison: &Comparison, best: &Summary) -> String {
     let judged = comparison.judged;
     let Some(tcp) = comparison.best_plain_tcp() else { return String::new() };
-    let name = plain_tcp(comparison, tcp);
+    let name = plain_tcp(comparison, tcp) + &on_host(tcp, best);
     if tcp.value.is_none() {
         return format!(", while {name} {}", does_not(judged));
     }
@@ -156,7 +156,10 @@ fn beside_linux(comparison: &Comparison, best: &Summary) -> String {
     }
     let whole = |row: &&Summary| row.unfinished() == 0 && best.unfinished() == 0;
     match (comparison.row("linux").filter(whole), best.against_linux) {
-        (Some(_), Some(difference)) => format!("; that is {}", compared(judged, &difference, Some("linux"))),
+        (Some(linux), Some(difference)) => {
+            let name = "linux".to_owned() + &on_host(linux, best);
+            format!("; that is {}", compared(judged, &difference, Some(&name)))
+        }
         _ => String::new(),
     }
 }

@@ -49,6 +49,7 @@
 //! | exactly as much as NAME with every seed / with this seed | all differences are 0 |
 //! | not significantly more or less than NAME (D ± M) | the 95 % interval of the differences contains 0 |
 //! | practically as much as NAME (D more, ...) | the mean difference is at most 1 %, and not as above |
+//! | NAME on a Linux host | beside NAME in the first sentence: its runs have another host than those of the best scheduler |
 //! | D (P %) more than NAME (...) | the mean difference is more than 1 %, and not as above; `significant`, `the same with every seed`, or `one seed: significance unknown` |
 //! | none of those compared beats the scheduler of Linux | `linux` ranks first of all, plain TCP included, other schedulers were run, and all are whole |
 //! | Its median delay is ..., and its longest time without a delivery ...; the longest of all schedulers is ..., with NAMES. | the delay is judged; "With NAME the median delay is ..." if others are equal to it; the last part if another scheduler's is at least twice as long |

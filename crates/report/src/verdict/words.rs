@@ -156,6 +156,12 @@ pub(super) fn plain_tcp(comparison: &Comparison, tcp: &Summary) -> String {
     format!("plain TCP on {path}")
 }
 
+/// The host of a row, if that of the row which is compared with it is another: ` on a Linux host`. The difference is
+/// then that of the hosts too.
+pub(super) fn on_host(row: &Summary, compared: &Summary) -> String {
+    if row.host == compared.host { String::new() } else { format!(" on {}", row.host.in_words()) }
+}
+
 /// A number at the start of a sentence.
 pub(super) fn number_word(n: usize) -> String {
     const WORDS: [&str; 9] = ["Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten"];
