@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from pathweave import _native
 from pathweave._altair import altair
 from pathweave._arguments import one_of, text, whole
 from pathweave._errors import InputError
+from pathweave._looks import Looks
 
 if TYPE_CHECKING:
     from pathweave.results import Results
 
 WIDTH = 480
 """Width of a chart's axes, in pixels: it fits a notebook, half a wide screen and a printed page."""
+
+PATHS = ["#2f6f9f", "#e3a44a", "#57a18b", "#b57bb0"]
+"""The colours of paths, in their order, as on the pages."""
 
 _UNITS = {
     **{unit: unit for unit in ("s", "ms", "us", "bytes", "segments", "packets")},
@@ -46,16 +52,17 @@ def results_chart(
 ) -> altair.TopLevelMixin:
     """The chart of `Results.plot`."""
     one_of("kind", kind, ("ranking", "paired", "cdf", "series", "shares"))
+    who = looks(results)
     if kind == "shares":
-        return _shares(results)
+        return _shares(results, who)
     if kind == "series":
-        return _series(results, metric, seed)
+        return _series(results, metric, seed, who)
     if metric is not None:
         one_of("metric", metric, numbers_of(results.runs, results.runs.columns))
     metrics = {name: metric or by for name, by in _ranked_by(results).items()}
     if kind == "paired":
-        return _paired(results, metrics, against)
-    return _ranking(results, metrics) if kind == "ranking" else _cdf(results, metrics)
+        return _paired(results, metrics, against, who)
+    return _ranking(results, metrics, who) if kind == "ranking" else _cdf(results, metrics, who)
 
 
 def numbers_of(rows: Iterable[Row], columns: list[str]) -> list[str]:
@@ -78,40 +85,56 @@ def _ranked_by(results: Results) -> dict[str, str]:
     return {row["scenario"]: columns.get(row["judged_by"], row["judged_by"]) for row in results.summary}
 
 
-def _labels(results: Results) -> dict[tuple[str, str], str]:
+def label_of(scheduler: str, path: str | None) -> str:
     """How a scheduler is called in charts: plain TCP by its path's name."""
-    return {
-        (row["scenario"], row["scheduler"]): f"plain TCP, {row['plain_tcp']}" if row["plain_tcp"] else row["scheduler"]
-        for row in results.summary
-    }
+    return f"plain TCP, {path}" if path else scheduler
 
 
-def _measured(results: Results, metrics: dict[str, str]) -> list[Row]:
-    """The runs that have the metric of their scenario, the best schedulers first."""
+def _labels(results: Results) -> dict[tuple[str, str], str]:
+    """The label of each scheduler of each scenario."""
+    runs = results.runs
+    columns = (runs.column(name) for name in ("scenario", "scheduler", "plain_tcp"))
+    return {(scenario, name): label_of(name, path) for scenario, name, path in zip(*columns, strict=True)}
+
+
+def looks(results: Results) -> Looks:
+    """The schedulers by their place in the ranking; with several scenarios, by the mean of their places."""
+    labels, places = _labels(results), dict[str, list[int]]()
+    for scenario in results.scenarios:
+        ranked = [row["scheduler"] for row in results.summary if row["scenario"] == scenario]
+        for place, name in enumerate(ranked):
+            places.setdefault(labels[scenario, name], []).append(place)
+    unranked = [label for label in dict.fromkeys(labels.values()) if label not in places]
+    order = [*sorted(places, key=lambda label: fmean(places[label])), *unranked]
+    names = {label: name for (_, name), label in reversed(labels.items())}
+    return Looks(dict.fromkeys(name for _, name in labels), names, order)
+
+
+def _measured(results: Results, metrics: dict[str, str], who: Looks) -> list[Row]:
+    """The runs that have the metric of their scenario, in the order of the schedulers."""
     labels = _labels(results)
-    order = list(labels)
+    ranked = {(row["scenario"], row["scheduler"]) for row in results.summary}
     found = [
-        {
-            "scenario": row["scenario"],
-            "scheduler": labels[key],
-            "seed": row["seed"],
-            metric: row[metric],
-            "place": order.index(key),
-        }
+        {"scenario": row["scenario"], "scheduler": labels[key], "seed": row["seed"], metric: row[metric]}
         for row in results.runs
         if row["status"] != "failed"
-        and (key := (row["scenario"], row["scheduler"])) in labels
+        and (key := (row["scenario"], row["scheduler"])) in ranked
         and row[metric := metrics[row["scenario"]]] is not None
     ]
     if not found:
         raise InputError(f"metric = {', '.join({*metrics.values()})}: no run has a value")
-    return sorted(found, key=lambda row: row["place"])
+    return who.sorted(found)
 
 
-def by_scenario(rows: list[Row], chart: Callable[[list[Row]], Any]) -> altair.TopLevelMixin:
-    """A chart for each scenario, one below the other."""
+def by_scenario(rows: list[Row], chart: Callable[[list[Row]], Any], about: str | list[str]) -> altair.TopLevelMixin:
+    """A chart for each scenario, one below the other. `about` says what is drawn."""
     names = list(dict.fromkeys(row["scenario"] for row in rows))
-    charts = [chart([row for row in rows if row["scenario"] == name]).properties(title=name) for name in names]
+
+    def titled_chart(name: str) -> Any:
+        title = altair.TitleParams(name, subtitle=about, anchor="start", frame="group", offset=8)
+        return chart([row for row in rows if row["scenario"] == name]).properties(title=title)
+
+    charts = [titled_chart(name) for name in names]
     made: altair.TopLevelMixin = charts[0] if len(charts) == 1 else altair.vconcat(*charts)
     return made
 
@@ -128,71 +151,108 @@ def tips(*columns: str, of: tuple[str, ...] = ("scheduler",)) -> list[altair.Too
     ]
 
 
-def _order(rows: list[Row]) -> list[str]:
-    return list(dict.fromkeys(row["scheduler"] for row in rows))
+def panels(column: str, values: list[str]) -> altair.Row:
+    """Panels one below the other, each with its value above it."""
+    header = altair.Header(labelOrient="top", labelAnchor="start", labelFontWeight="bold", title=None)
+    return altair.Row(f"{column}:N", sort=values, header=header)
 
 
-def _ranking(results: Results, metrics: dict[str, str]) -> altair.TopLevelMixin:
+def _seeds(rows: list[Row]) -> int:
+    """The most runs of a scheduler in a scenario."""
+    return max(Counter((row["scenario"], row["scheduler"]) for row in rows).values())
+
+
+def _ranking(results: Results, metrics: dict[str, str], who: Looks) -> altair.TopLevelMixin:
+    measured = _measured(results, metrics, who)
+    color = who.color(measured, legend=False)
+
     def chart(rows: list[Row]) -> Any:
         metric, means = metrics[rows[0]["scenario"]], []
-        for name in _order(rows):
+        for name in who.of(rows):
             mean, low, high = interval([row[metric] for row in rows if row["scheduler"] == name])
             means.append({"scheduler": name, "mean": mean, "low": low, "high": high})
-        y = altair.Y("scheduler:N", sort=_order(rows), title=None)
-        title = f"{titled(metric)}: mean, 95 % interval, seeds"
+        y = altair.Y("scheduler:N", sort=who.of(rows), title=None, axis=altair.Axis(labelLimit=0))
+        title = titled(metric)
         tip = tips("mean", "low", "high")
         ranges = (
             altair.Chart(inline(means))
             .mark_rule(strokeWidth=2)
-            .encode(y=y, x=altair.X("low:Q", title=title), x2="high:Q", tooltip=tip)
+            .encode(y=y, x=altair.X("low:Q", title=title), x2="high:Q", color=color, tooltip=tip)
         )
         seeds = (
             altair.Chart(inline(rows))
-            .mark_point(opacity=0.5)
-            .encode(y=y, x=altair.X(f"{metric}:Q", title=title), tooltip=["scheduler:N", "seed:Q", f"{metric}:Q"])
+            .mark_point(opacity=0.7)
+            .encode(
+                y=y,
+                x=altair.X(f"{metric}:Q", title=title),
+                color=color,
+                tooltip=["scheduler:N", "seed:Q", f"{metric}:Q"],
+            )
         )
-        ticks = altair.Chart(inline(means)).mark_tick(thickness=3, size=16).encode(y=y, x="mean:Q", tooltip=tip)
+        ticks = (
+            altair.Chart(inline(means))
+            .mark_tick(thickness=3, size=16)
+            .encode(y=y, x="mean:Q", color=color, tooltip=tip)
+        )
         return altair.layer(ranges, seeds, ticks).properties(width=WIDTH)
 
-    return by_scenario(_measured(results, metrics), chart)
+    count = _seeds(measured)
+    about = f"tick: mean of {count} seeds; line: its 95 % interval; circle: a seed" if count > 1 else "one seed"
+    return by_scenario(measured, chart, about)
 
 
-def _paired(results: Results, metrics: dict[str, str], against: str | None) -> altair.TopLevelMixin:
+def _paired(results: Results, metrics: dict[str, str], against: str | None, who: Looks) -> altair.TopLevelMixin:
     references = {row["scenario"]: row["reference"] for row in results.summary if row["reference"]}
     if against is not None:
         references = dict.fromkeys(metrics, text("against", against, "a scheduler of these results"))
     if not references:
         raise InputError("against: no row to compare with; name a scheduler")
     labels = _labels(results)
+    ranked = {(row["scenario"], row["scheduler"]) for row in results.summary}
     rows = [
         {**row, "scheduler": labels[key], "against": labels.get((scenario, reference), reference)}
         for scenario, reference in references.items()
         for row in results.differences(reference, metrics[scenario])
         if row["scenario"] == scenario
         and row["difference"] is not None
-        and (key := (scenario, row["scheduler"])) in labels
+        and (key := (scenario, row["scheduler"])) in ranked
     ]
     if not rows:
         compared = ", ".join(dict.fromkeys(references.values()))
         raise InputError(f"against = {compared}: no other scheduler has a value with the same seed")
+    color = who.color(rows, legend=False)
 
     def chart(rows: list[Row]) -> Any:
-        y = altair.Y("scheduler:N", sort=altair.EncodingSortField("difference", order="descending"), title=None)
-        title = f"{titled(rows[0]['metric'])}: difference to {rows[0]['against']}, seed by seed, 95 % interval"
+        y = altair.Y("scheduler:N", sort=who.of(rows), title=None, axis=altair.Axis(labelLimit=0))
+        title = f"{titled(rows[0]['metric'])}: difference to {rows[0]['against']}"
         tip = tips("difference", "low", "high", "seeds", of=("scheduler", "significant"))
-        base = altair.Chart(inline(rows)).encode(y=y, tooltip=tip)
+        base = altair.Chart(inline(rows)).encode(y=y, color=color, tooltip=tip)
         zero = altair.Chart(inline([{"zero": 0}])).mark_rule(strokeDash=[4, 3], color="grey").encode(x="zero:Q")
         ranges = base.mark_rule(strokeWidth=2).encode(x=altair.X("low:Q", title=title), x2="high:Q")
-        points = base.mark_point(filled=True, size=60).encode(x=altair.X("difference:Q", title=title))
+        full = altair.condition(
+            "datum.significant", who.color(rows, legend=False, channel=altair.Fill), altair.value("white")
+        )
+        points = base.mark_point(filled=True, size=60, strokeWidth=2, opacity=1).encode(
+            x=altair.X("difference:Q", title=title),
+            fill=full,
+            stroke=who.color(rows, legend=False, channel=altair.Stroke),
+        )
         return altair.layer(zero, ranges, points).properties(width=WIDTH)
 
-    return by_scenario(rows, chart)
+    if all(row["low"] is None for row in rows):
+        about = "one seed, so there are no intervals"
+    else:
+        about = "seed by seed, with 95 % intervals; white points: not significant"
+    return by_scenario(who.sorted(rows), chart, about)
 
 
-def _cdf(results: Results, metrics: dict[str, str]) -> altair.TopLevelMixin:
+def _cdf(results: Results, metrics: dict[str, str], who: Looks) -> altair.TopLevelMixin:
+    measured = _measured(results, metrics, who)
+    lines = who.lines(measured)
+
     def chart(rows: list[Row]) -> Any:
         metric, points = metrics[rows[0]["scenario"]], []
-        for name in _order(rows):
+        for name in who.of(rows):
             values = sorted(row[metric] for row in rows if row["scheduler"] == name)
             points.append({"scheduler": name, metric: values[0], "fraction": 0.0})
             points += [
@@ -204,16 +264,19 @@ def _cdf(results: Results, metrics: dict[str, str]) -> altair.TopLevelMixin:
             .encode(
                 x=altair.X(f"{metric}:Q", title=titled(metric), scale=altair.Scale(zero=False)),
                 y=altair.Y("fraction:Q", title="fraction of the seeds", axis=altair.Axis(format="%")),
-                color=altair.Color("scheduler:N", sort=_order(rows), title=None),
                 order="fraction:Q",
+                tooltip=tips(metric, "fraction"),
+                **lines,
             )
             .properties(width=WIDTH, height=240)
         )
 
-    return by_scenario(_measured(results, metrics), chart)
+    count = _seeds(measured)
+    about = f"the fraction of {count} seeds with at most this value" if count > 1 else "one seed"
+    return by_scenario(measured, chart, about)
 
 
-def _series(results: Results, metric: str | None, seed: int | None = None) -> altair.TopLevelMixin:
+def _series(results: Results, metric: str | None, seed: int | None, who: Looks) -> altair.TopLevelMixin:
     seeds = list(dict.fromkeys(results.runs.column("seed")))
     chosen = seeds[0] if seed is None and seeds else whole("seed", seed, ", ".join(map(str, seeds)), 0, 2**64 - 1)
     if chosen not in seeds:
@@ -225,7 +288,7 @@ def _series(results: Results, metric: str | None, seed: int | None = None) -> al
     rows = [
         {
             "scenario": row["scenario"],
-            "scheduler": labels.get((row["scenario"], row["scheduler"]), row["scheduler"]),
+            "scheduler": labels[row["scenario"], row["scheduler"]],
             "time_s": row["time_s"],
             "value": row["value"],
             "of": " ".join(filter(None, (row["connection"], row["path"] or row["link"]))),
@@ -236,22 +299,25 @@ def _series(results: Results, metric: str | None, seed: int | None = None) -> al
 
     rows = _with_ends(rows, {name: results._native.step_s(name) or 0.0 for name in results.scenarios})
 
+    lines = who.lines(rows)
+
     def chart(rows: list[Row]) -> Any:
         places = list(dict.fromkeys(row["of"] for row in rows))
-        lines = (
+        drawn = (
             altair.Chart(inline(rows))
-            .mark_line(interpolate="step-after")
+            .mark_line(interpolate="step-after", strokeWidth=1.5)
             .encode(
-                x=altair.X("time_s:Q", title=f"time, s (seed {chosen})"),
+                x=altair.X("time_s:Q", title="time, s"),
                 y=altair.Y("value:Q", title=titled(quantity)),
-                color=altair.Color("scheduler:N", sort=list(labels.values()), title=None),
+                tooltip=tips("time_s", "value"),
+                **lines,
             )
         )
         if places == [""]:
-            return lines.properties(width=WIDTH, height=200)
-        return lines.properties(width=WIDTH, height=120).facet(row=altair.Row("of:N", sort=places, title=None))
+            return drawn.properties(width=WIDTH, height=200)
+        return drawn.properties(width=WIDTH, height=120).facet(row=panels("of", places))
 
-    return by_scenario(rows, chart)
+    return by_scenario(who.sorted(rows), chart, f"seed {chosen}")
 
 
 def _with_ends(rows: list[Row], steps: dict[str, float]) -> list[Row]:
@@ -260,7 +326,7 @@ def _with_ends(rows: list[Row], steps: dict[str, float]) -> list[Row]:
     return rows + [{**row, "time_s": row["time_s"] + steps[row["scenario"]]} for row in last.values()]
 
 
-def _shares(results: Results) -> altair.TopLevelMixin:
+def _shares(results: Results, who: Looks) -> altair.TopLevelMixin:
     labels = _labels(results)
     rows = [
         {
@@ -277,25 +343,26 @@ def _shares(results: Results) -> altair.TopLevelMixin:
     ]
     if not rows:
         raise InputError("kind = shares: no run has delivered anything")
+    paths = list(dict.fromkeys(path for scenario in results.scenarios for path in results.path_names(scenario)))
+    scale = altair.Scale(domain=paths, range=[PATHS[place % len(PATHS)] for place in range(len(paths))])
 
     def chart(rows: list[Row]) -> Any:
-        paths = list(dict.fromkeys(row["path"] for row in rows))
         return (
             altair.Chart(inline(rows))
             .mark_bar()
             .encode(
-                y=altair.Y("scheduler:N", sort=_order(rows), title=None),
+                y=altair.Y("scheduler:N", sort=who.of(rows), title=None, axis=altair.Axis(labelLimit=0)),
                 x=altair.X(
                     "share:Q",
                     title="share of the sent bytes by path",
                     axis=altair.Axis(format="%"),
                     scale=altair.Scale(domain=[0, 1]),
                 ),
-                color=altair.Color("path:N", sort=paths, title="path"),
+                color=altair.Color("path:N", sort=paths, scale=scale, title="path", legend=altair.Legend(labelLimit=0)),
                 order="place:Q",
                 tooltip=["scheduler:N", "path:N", altair.Tooltip("share:Q", format=".1%")],
             )
             .properties(width=WIDTH)
         )
 
-    return by_scenario(rows, chart)
+    return by_scenario(who.sorted(rows), chart, "mean of the seeds")

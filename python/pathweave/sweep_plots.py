@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pathweave._altair import altair
 from pathweave._arguments import one_of
 from pathweave._errors import InputError
-from pathweave.plots import WIDTH, Row, by_scenario, inline, interval, tips, titled
+from pathweave._looks import Looks
+from pathweave.plots import WIDTH, Row, by_scenario, inline, interval, label_of, panels, tips, titled
 from pathweave.sweep_tables import judged, numbers, parameters, points, values, winner
 
 if TYPE_CHECKING:
@@ -31,15 +33,30 @@ def sweep_chart(sweep: Sweep, x: str | None, y: str, kind: str, rows: str | None
     found = _wins_of(sweep, keys, y, more_is_better, pooled) if kind == "wins" else _means(sweep, keys, y)
     if not found:
         raise InputError(f"y = {y}: no run has a value")
-    made = {"lines": _lines, "heatmap": _heatmap, "wins": _wins}[kind]
-    return by_scenario(found, lambda part: made(part, keys, y, pooled))
+    who = looks(sweep)
+    if kind == "heatmap":
+        chart = by_scenario(found, lambda part: _heatmap(part, keys, y, who), f"{titled(y)}: {_mean_over(pooled)}")
+        return chart.resolve_scale(color="independent") if isinstance(chart, altair.VConcatChart) else chart
+    if kind == "wins":
+        color = who.color(found, title="best")
+        return by_scenario(found, lambda part: _wins(part, keys, color), _about_wins(found, y, pooled))
+    encoded = who.lines(found)
+    return by_scenario(found, lambda part: _lines(part, keys, y, who, encoded, not pooled), _about_lines(found, pooled))
 
 
 def _label(variant: str, paths: list[str]) -> str:
     """The name of a scheduler in a chart: plain TCP by its path's name."""
     number = variant.removeprefix("tcp-path")
     plain = number != variant and number.isdigit() and int(number) < len(paths)
-    return f"plain TCP, {paths[int(number)]}" if plain else variant
+    return label_of(variant, paths[int(number)] if plain else None)
+
+
+def looks(sweep: Sweep) -> Looks:
+    """The schedulers in the order of the plan."""
+    variants, paths = list(dict.fromkeys(sweep.column("variant"))), sweep._plan.path_names()
+    scenarios = dict.fromkeys(sweep.column("scenario"))
+    names = {_label(variant, paths.get(scenario, [])): variant for variant in variants for scenario in scenarios}
+    return Looks(variants, names, names)
 
 
 def _means(sweep: Sweep, keys: list[str], metric: str) -> list[Row]:
@@ -88,39 +105,79 @@ def _wins_of(sweep: Sweep, keys: list[str], metric: str, more_is_better: bool, p
     return sorted(found, key=lambda row: tuple(row[key] for key in keys))
 
 
-def _mean_of(metric: str, pooled: list[str]) -> str:
+def _mean_over(pooled: list[str]) -> str:
     """What a mean is taken over: the seeds, and every value of the parameters that the chart does not show."""
     names = " and ".join(titled(name).split(", ")[0] for name in pooled)
-    return f"{titled(metric)}: mean" + (f" over every {names}" if pooled else "")
+    return f"mean over every {names}" if pooled else "mean of the seeds"
 
 
-def _lines(rows: list[Row], keys: list[str], metric: str, pooled: list[str]) -> Any:
-    numeric = isinstance(rows[0][keys[0]], int | float) and not isinstance(rows[0][keys[0]], bool)
-    kind = "Q" if numeric else "N"
-    base = altair.Chart(inline(rows)).encode(
-        x=altair.X(f"{keys[0]}:{kind}", title=titled(keys[0]), sort=None),
-        color=altair.Color("scheduler:N", title=None),
-        tooltip=tips("mean", "low", "high", "runs", of=("scheduler", *keys)),
-    )
+def _about_lines(rows: list[Row], pooled: list[str]) -> str:
     # Runs with other parameters are not a sample of one distribution, so their mean has no interval.
-    title = (_mean_of(metric, pooled) + ("" if pooled else ", 95 % interval")).split(": ")
-    layers = [base.mark_line(point=True).encode(y=altair.Y("mean:Q", title=title))]
-    if not pooled:
-        ranges = base.mark_area(opacity=0.15) if numeric else base.mark_rule(opacity=0.6)
-        layers.insert(0, ranges.encode(y=altair.Y("low:Q", title=title), y2="high:Q"))
+    if pooled:
+        return _mean_over(pooled)
+    most = max(row["runs"] for row in rows)
+    return f"mean of {most} seeds and its 95 % interval" if most > 1 else "one seed"
+
+
+def _about_wins(rows: list[Row], metric: str, pooled: list[str]) -> list[str]:
+    unknown = all(row["significant"] == "unknown" for row in rows)
+    mark = "" if pooled else f"; pale, ~: {'significance unknown' if unknown else 'not significant'}"
+    return [f"{titled(metric)}: {_mean_over(pooled)}", f"in percent: lead over the second{mark}"]
+
+
+def _lines(rows: list[Row], keys: list[str], metric: str, who: Looks, encoded: dict[str, Any], intervals: bool) -> Any:
+    x = keys[0]
+    numeric = isinstance(rows[0][x], int | float) and not isinstance(rows[0][x], bool)
+    tip = tips("mean", "low", "high", "runs", of=("scheduler", *keys))
+    if len(keys) == 2:
+        rows = [{**row, "panel": f"{titled(keys[1])}: {_shown(row[keys[1]])}"} for row in rows]
+    place: dict[str, Any]
+    if numeric:
+        rows = _apart(rows, x, who)
+        values = sorted({row[x] for row in rows})
+        axis = altair.Axis(values=values, labelOverlap="greedy")
+        place = {
+            "x": altair.X("place:Q", title=titled(x), axis=axis, scale=altair.Scale(zero=False, nice=False, padding=8))
+        }
+    else:
+        place = {"x": altair.X(f"{x}:N", title=titled(x), sort=None, axis=altair.Axis(labelAngle=0))}
+        place["xOffset"] = altair.XOffset("scheduler:N", sort=who.order)
+    base = altair.Chart(inline(rows)).encode(tooltip=tip, **place, **encoded)
+    title = titled(metric)
+    layers: list[Any] = [base.mark_line(point=True).encode(y=altair.Y("mean:Q", title=title))]
+    if intervals:
+        whole = altair.value([1, 0])
+        ranges = base.mark_rule(opacity=0.6, strokeWidth=1.5).encode(y=altair.Y("low:Q", title=title), y2="high:Q")
+        layers.insert(0, ranges.encode(strokeDash=whole))
     lines = altair.layer(*layers).properties(width=WIDTH, height=240 if len(keys) == 1 else 160)
     if len(keys) == 1:
         return lines
-    values = sorted({row[keys[1]] for row in rows})
-    return lines.facet(row=altair.Row(f"{keys[1]}:O", sort=values, title=titled(keys[1])))
+    return lines.facet(
+        row=panels("panel", list(dict.fromkeys(row["panel"] for row in sorted(rows, key=lambda row: row[keys[1]]))))
+    )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _apart(rows: list[Row], x: str, who: Looks) -> list[Row]:
+    """Rows with a `place` on the x axis: schedulers stand beside each other, so that no interval hides another."""
+    values, names = sorted({row[x] for row in rows}), who.of(rows)
+    gaps = [b - a for a, b in pairwise(values)]
+    step = min(0.008 * (values[-1] - values[0]), 0.6 * min(gaps, default=0) / len(names))
+    shift = {name: step * (i - (len(names) - 1) / 2) for i, name in enumerate(names)}
+    return [{**row, "place": row[x] + shift[row["scheduler"]]} for row in rows]
 
 
 CELL = 32
 """Height of a row of cells, in pixels."""
+LETTER = 6
+"""Width of a letter in a cell, in pixels."""
 
 
 def _axes(keys: list[str]) -> dict[str, Any]:
-    x = altair.X(f"{keys[0]}:O", title=titled(keys[0]), axis=altair.Axis(labelAngle=0))
+    x = altair.X(f"{keys[0]}:O", title=titled(keys[0]), axis=altair.Axis(labelAngle=0, labelOverlap="greedy"))
     return (
         {"x": x}
         if len(keys) == 1
@@ -133,32 +190,59 @@ def _height(keys: list[str]) -> Any:
     return CELL if len(keys) == 1 else altair.Step(CELL)
 
 
-def _heatmap(rows: list[Row], keys: list[str], metric: str, pooled: list[str]) -> Any:
-    tip = tips("mean", "runs", of=("scheduler", *keys))
-    cells = (
-        altair.Chart(inline(rows))
-        .mark_rect()
-        .encode(
-            **_axes(keys),
-            color=altair.Color(
-                "mean:Q", title=_mean_of(metric, pooled).split(": "), scale=altair.Scale(scheme="viridis")
-            ),
-            tooltip=tip,
-        )
-    )
-    return cells.properties(width=WIDTH // 2, height=_height(keys)).facet(
-        facet=altair.Facet("scheduler:N", title=None), columns=2
+def _fits(texts: list[str], width: float) -> bool:
+    """Whether a cell is wide enough for each of these texts."""
+    return LETTER * max(map(len, texts)) + 4 <= width
+
+
+def _number(value: float) -> str:
+    size = abs(value)
+    return (
+        f"{value:.0f}"
+        if size >= 99.95
+        else f"{value:.1f}"
+        if size >= 9.995
+        else f"{value:.2g}"
+        if size < 0.1
+        else f"{value:.2f}"
     )
 
 
-def _wins(rows: list[Row], keys: list[str], metric: str, pooled: list[str]) -> Any:
+def _heatmap(rows: list[Row], keys: list[str], metric: str, who: Looks) -> Any:
+    rows = [{**row, "shown": _number(row["mean"])} for row in rows]
+    columns = len({row[keys[0]] for row in rows})
+    shown = [row["shown"] for row in rows]
+    panel = {"columns": 2, "width": WIDTH // 2}
+    if not _fits(shown, WIDTH / 2 / columns) and _fits(shown, WIDTH / columns):
+        panel = {"columns": 1, "width": WIDTH}
+    base = altair.Chart().encode(**_axes(keys), tooltip=tips("mean", "runs", of=("scheduler", *keys)))
+    means = [row["mean"] for row in rows]
+    low, high = min(means), max(means)
+    scale = altair.Scale(scheme="viridis", domain=[low, high])
+    layers = [base.mark_rect().encode(color=altair.Color("mean:Q", title=titled(metric).split(", "), scale=scale))]
+    if _fits(shown, panel["width"] / columns):
+        # At this place of the colours, black and white have the same contrast.
+        pale = f"datum.mean >= {low + 0.43 * (high - low)}"
+        ink = altair.condition(pale, altair.value("black"), altair.value("white"))
+        layers.append(base.mark_text().encode(text="shown:N", color=ink))
+    cells = altair.layer(*layers, data=inline(rows)).properties(width=panel["width"], height=_height(keys))
+    return cells.facet(facet=altair.Facet("scheduler:N", title=None, sort=who.of(rows)), columns=panel["columns"])
+
+
+def _wins(rows: list[Row], keys: list[str], color: altair.Color) -> Any:
+    width = WIDTH / len({row[keys[0]] for row in rows})
+    rows = [
+        {**row, "words": "\n".join(text for text in (row["scheduler"], row["shown"]) if text and _fits([text], width))}
+        for row in rows
+    ]
     tip = [*tips(of=("scheduler", "second", "significant", *keys)), altair.Tooltip("ahead:Q", format=".1%")]
     base = altair.Chart(inline(rows)).encode(**_axes(keys), tooltip=tip)
-    unknown = all(row["significant"] == "unknown" for row in rows)
-    mark = [] if pooled else ["~: significance unknown" if unknown else "~: lead not significant"]
-    cells = base.mark_rect().encode(
-        color=altair.Color("scheduler:N", title=["best", *_mean_of(metric, pooled).split(": "), *mark]),
-        opacity=altair.Opacity("strength:Q", scale=None, legend=None),
+    # Pale colours are mixed with white on dark ground too, so that black letters can be read.
+    ground = base.mark_rect(color="white")
+    cells = base.mark_rect().encode(color=color, opacity=altair.Opacity("strength:Q", scale=None, legend=None))
+    # Two lines are centred as one is.
+    up = altair.ExprRef("indexof(datum.words, '\\n') < 0 ? 0 : -6.5")
+    letters = base.mark_text(color="black", lineBreak="\n", lineHeight=13, baseline="middle", dy=up).encode(
+        text="words:N"
     )
-    texts = base.mark_text(color="black").encode(text="shown:N")
-    return altair.layer(cells, texts).properties(width=WIDTH, height=_height(keys))
+    return altair.layer(ground, cells, letters).properties(width=WIDTH, height=_height(keys))

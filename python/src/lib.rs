@@ -38,7 +38,7 @@ mod _native {
     #[pymodule_export]
     use crate::single::Single;
     #[pymodule_export]
-    use crate::statistics::{better, difference, estimate, meant};
+    use crate::statistics::{better, difference, estimate, looks, meant};
     #[pymodule_export]
     use crate::sweep::{Plan, program_of};
     #[pymodule_export]

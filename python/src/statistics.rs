@@ -1,7 +1,7 @@
-//! Statistics and directions of metrics, for tables and charts; and the names that were probably meant by wrong ones.
+//! Statistics, directions of metrics and schedulers' looks, for tables and charts; and the names that were probably meant by wrong ones.
 
 use pathweave_lab::metric::{self, Better};
-use pathweave_report::{Difference, Estimate};
+use pathweave_report::{COLOURS, DASHES, Difference, Estimate, Look};
 use pyo3::prelude::*;
 
 /// The mean and its 95 % interval, which has no width for a single value; `None` if there are no values.
@@ -36,4 +36,15 @@ pub(crate) fn better(name: &str) -> Option<&'static str> {
         Better::Less => Some("less"),
         Better::Neither => None,
     }
+}
+
+/// The colours on light and on dark ground, and the dashes, of each scheduler, by their names, as on the pages.
+#[pyfunction]
+pub(crate) fn looks(names: Vec<String>) -> Vec<(&'static str, &'static str, Vec<u32>)> {
+    let found = pathweave_report::looks(names.iter().map(String::as_str));
+    let look = |look: Look| {
+        let (light, dark) = COLOURS[look.colour];
+        (light, dark, DASHES[look.dash].to_vec())
+    };
+    found.into_iter().map(look).collect()
 }

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from sweeping import plan_of
 
 import pathweave
 
@@ -84,7 +85,8 @@ def test_shares_add_up_to_one(results):
 def test_several_scenarios_are_one_below_the_other():
     both = pathweave.compare(["wifi-lte", "wlan-3g"], schedulers="minrtt", seeds=2, duration=0.5, measure_from=0)
     for kind in KINDS:
-        assert [part["title"] for part in both.plot(kind=kind).to_dict()["vconcat"]] == ["wifi-lte", "wlan-3g"]
+        parts = both.plot(kind=kind).to_dict()["vconcat"]
+        assert [part["title"]["text"] for part in parts] == ["wifi-lte", "wlan-3g"]
 
 
 @pytest.mark.parametrize("kind", ["lines", "heatmap", "wins"])
@@ -116,6 +118,165 @@ def test_lines_are_the_means_of_the_seeds(swept):
             assert row["mean"] == pytest.approx(sum(here) / 2)
             # Student's t with one degree of freedom is 12.706 (Fisher and Yates).
             assert row["high"] - row["mean"] == pytest.approx(12.706 * abs(here[0] - here[1]) / 2, rel=1e-4)
+
+
+MANY = ["roundrobin", "ecf", "minrtt", "blest"]
+
+
+@pytest.fixture(scope="module")
+def compared():
+    """Four schedulers in two scenarios."""
+    return pathweave.compare(["wifi-lte", "wlan-3g"], schedulers=MANY, seeds=2, duration=2, measure_from=0)
+
+
+def every(spec, key):
+    """What a specification has under this key, in any of its parts."""
+    if isinstance(spec, dict):
+        yield from ([spec[key]] if key in spec else [])
+        yield from (found for part in spec.values() for found in every(part, key))
+    if isinstance(spec, list):
+        yield from (found for part in spec for found in every(part, key))
+
+
+def scales(chart, channels=("color", "stroke", "fill", "strokeDash")):
+    """The scales that give schedulers their looks: a dictionary from label to look for each."""
+    for encoding in every(chart.to_dict(), "encoding"):
+        for channel in channels:
+            found = encoding.get(channel, {})
+            found = found.get("condition", found)
+            if found.get("field") == "scheduler":
+                yield dict(zip(found["scale"]["domain"], map(str, found["scale"]["range"]), strict=True))
+
+
+def orders(chart):
+    """The orders in which schedulers stand on axes, in legends and in panels."""
+    spec = chart.to_dict()
+    channels = [channel for encoding in every(spec, "encoding") for channel in encoding.values()]
+    for channel in [*channels, *every(spec, "facet")]:
+        if isinstance(channel, dict) and channel.get("field") == "scheduler" and "sort" in channel:
+            yield channel["sort"]
+
+
+def in_this_order(names, whole):
+    return names == [name for name in whole if name in names]
+
+
+def test_a_scheduler_has_one_colour_in_all_charts(compared, results, swept, swept_by_one):
+    charts = [made.plot(kind=kind) for made in (compared, results) for kind in KINDS if kind != "shares"]
+    charts += [sweep.plot(kind=kind) for sweep in (swept, swept_by_one) for kind in ("lines", "wins")]
+    colours, dashes = {}, {}
+    for chart in charts:
+        looks = list(scales(chart, ("color", "stroke", "fill")))
+        assert looks
+        for look in looks:
+            for label, colour in look.items():
+                assert colours.setdefault(label, colour) == colour, label
+        for look in scales(chart, ("strokeDash",)):
+            for label, dash in look.items():
+                assert dashes.setdefault(label, dash) == dash, label
+    assert {*MANY, "plain TCP, wifi", "plain TCP, 3g"} <= {*colours}
+    assert len({colours[name] for name in [*MANY, "plain TCP, wifi", "plain TCP, lte"]}) == 6
+
+
+def test_all_charts_of_the_same_results_have_one_order(compared, results, swept):
+    for made, kinds in ((compared, KINDS), (results, KINDS), (swept, ("lines", "heatmap", "wins"))):
+        found = [order for kind in kinds for order in orders(made.plot(kind=kind))]
+        whole = max(found, key=len)
+        assert all(in_this_order(order, whole) for order in found), found
+        paths = list(every(made.plot(kind="shares").to_dict(), "color")) if made is not swept else []
+        assert len({str(path["sort"]) for path in paths}) <= 1
+
+
+def test_one_scenario_has_the_order_of_its_ranking_and_a_sweep_that_of_its_plan(results, swept_by_one):
+    ranked = [f"plain TCP, {row['plain_tcp']}" if row["plain_tcp"] else row["scheduler"] for row in results.summary]
+    assert next(orders(results.plot())) == ranked
+    plan = ["minrtt", "blest", "plain TCP, wifi", "plain TCP, lte"]
+    assert next(orders(swept_by_one.plot())) == plan
+    assert next(orders(swept_by_one.plot(kind="heatmap"))) == plan
+
+
+def test_a_scheduler_of_ones_own_has_a_colour_that_no_other_has():
+    @pathweave.scheduler("first-free")
+    class First:
+        def decide(self, view):
+            return next((s for s in view.candidates if s.has_space), None)
+
+    made = pathweave.compare(
+        "wifi-lte", schedulers=["minrtt", First, "blest", "ecf"], seeds=1, duration=0.5, measure_from=0
+    )
+    [look] = scales(made.plot(kind="series"), ("color",))
+    assert {"minrtt", "first-free", "blest", "ecf"} < {*look}
+    assert len({*look.values()}) == len(look) == 6
+    for kind in ("ranking", "cdf"):
+        assert all(part.items() <= look.items() for part in scales(made.plot(kind=kind), ("color",)))
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize(("theme", "ground", "least"), [("default", "#ffffff", 3), ("dark", "#333333", 2.5)])
+def test_colours_stand_out_from_the_ground(results, theme, ground, least):
+    altair = pytest.importorskip("altair")
+    with altair.theme.enable(theme):
+        [look] = {tuple(look.items()) for look in scales(results.plot(), ("color",))}
+    for label, colour in look:
+        light, dark = sorted((luminance(colour), luminance(ground)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= least, label
+
+
+def test_the_keys_of_lines_are_as_strong_as_the_lines(swept):
+    for kind in ("lines", "wins"):
+        assert {key["symbolOpacity"] for key in every(swept.plot(kind=kind).to_dict(), "legend") if key} == {1}
+
+
+def test_cells_of_heatmaps_have_numbers_that_can_be_read(swept):
+    chart = swept.plot(kind="heatmap")
+    [rows] = data(chart)
+    for row in rows:
+        assert float(row["shown"]) == pytest.approx(row["mean"], rel=0.006, abs=0.0006)
+        assert f">{row['shown']}<" in compiled(chart)
+    [inks] = [part["encoding"]["color"] for part in chart.to_dict()["spec"]["layer"] if part["mark"]["type"] == "text"]
+    assert (inks["condition"]["value"], inks["value"]) == ("black", "white")
+    low, high = min(row["mean"] for row in rows), max(row["mean"] for row in rows)
+    edge = float(inks["condition"]["test"].split(">=")[1])
+    # The colour at the edge has the same contrast with black and with white.
+    svg = viridis((edge - low) / (high - low))
+    assert 1.05 / (luminance(svg) + 0.05) == pytest.approx((luminance(svg) + 0.05) / 0.05, rel=0.08)
+
+
+def viridis(place):
+    """The colour at a place of Vega's scale, as it draws it."""
+    altair = pytest.importorskip("altair")
+    scale = altair.Scale(scheme="viridis", domain=[0, 1])
+    chart = altair.Chart(plots.inline([{"x": place}])).mark_rect().encode(color=altair.Color("x:Q", scale=scale))
+    red, green, blue = re.search(r'fill="rgb\((\d+), (\d+), (\d+)\)"', compiled(chart)).groups()
+    return f"#{int(red):02x}{int(green):02x}{int(blue):02x}"
+
+
+def test_narrow_cells_have_no_numbers(tmp_path):
+    delays = list(range(5, 105, 5))
+    (tmp_path / "plan.toml").write_text(
+        plan_of(["minrtt"], 1, "300ms", [("delay_ms", delays, "path.lte.delay", "{}ms")])
+    )
+    narrow = pathweave.sweep(tmp_path / "plan.toml", out=tmp_path / "out")
+    assert "text" not in [part["mark"]["type"] for part in narrow.plot(kind="heatmap").to_dict()["spec"]["layer"]]
+    [cells] = data(narrow.plot(kind="wins"))
+    assert len(cells) == 20
+    assert {cell["words"] for cell in cells} == {""}
+
+
+def test_intervals_do_not_hide_each_other(swept, tmp_path):
+    [rows] = data(swept.plot())
+    assert len({(row["place"], row["panel"]) for row in rows}) == len(rows)
+    assert all(abs(row["place"] - row["buffer_kb"]) <= 0.05 * (200 - 50) for row in rows)
+    names = plan_of(["minrtt"], 2, "300ms", [("by", ["reno", "cubic"], "connection.congestion", "{}")])
+    (tmp_path / "plan.toml").write_text(names)
+    chart = pathweave.sweep(tmp_path / "plan.toml", out=tmp_path / "out").plot()
+    assert all("xOffset" in encoding for encoding in every(chart.to_dict(), "encoding"))
+    assert compiled(chart).count("<path") > 5
 
 
 def point(**samples):

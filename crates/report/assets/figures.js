@@ -8,10 +8,12 @@
     const values = Number(svg.dataset.values);
     drawn.plots++;
     drawn.points += values;
-    const boxes = [...svg.querySelectorAll("text")].filter(t => t.textContent.trim()).map(t => [t.textContent, t.getBoundingClientRect()]);
+    const boxes = [...svg.querySelectorAll("text")].filter(t => t.textContent.trim()).map(t => [t.textContent, t.getBoundingClientRect(), t.matches(".slanted")]);
     if (!values || !svg.querySelector("path, rect, circle") || !(svg.getBoundingClientRect().width > 0)) drawn.empty.push(name);
-    for (const [i, [word, a]] of boxes.entries()) {
-      for (const [other, b] of boxes.slice(i + 1)) {
+    for (const [i, [word, a, slanted]] of boxes.entries()) {
+      for (const [other, b, too] of boxes.slice(i + 1)) {
+        // The rectangles around slanted words overlap, but the words do not.
+        if (slanted && too) continue;
         const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left), high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
         if (wide > 1.5 && high > 3) drawn.empty.push(`${name}: ${word} covers ${other}`);
       }

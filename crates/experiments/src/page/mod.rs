@@ -179,6 +179,7 @@ fn maps(out: &mut String, sweep: &Sweep, results: &Results) {
         }
         return;
     };
+    let looks = plot::looks_of(sweep);
     let none = [String::new()];
     let (columns, rows) = (plan.axis(plane.x), plane.y.map_or_else(|| none.to_vec(), |y| plan.axis(y)));
     let axes = Axes {
@@ -206,7 +207,7 @@ fn maps(out: &mut String, sweep: &Sweep, results: &Results) {
                 let title = title.collect::<Vec<_>>().join(", ");
                 benefit.push((title, one(&|point| benefit_cell(sweep, results, scenario, point, v))));
             }
-            winners.push((place.clone(), one(&|point| winner_cell(sweep, results, scenario, point))));
+            winners.push((place.clone(), one(&|point| winner_cell(sweep, results, &looks, (scenario, point)))));
         }
     }
     let edge = if plan.seeds > 1 { "significantly worse" } else { "worse, with the only seed," };
@@ -235,7 +236,7 @@ fn maps(out: &mut String, sweep: &Sweep, results: &Results) {
         best.join(", or if that decides, ")
     );
     let key: Vec<(String, String)> =
-        multipath(sweep).map(|v| (plot::class(v), sweep.variants[v].name.clone())).collect();
+        multipath(sweep).map(|v| (plot::class(looks[v]), sweep.variants[v].name.clone())).collect();
     card(out, "Which scheduler wins where", &note, &winners, Some(&key));
 }
 
@@ -293,7 +294,12 @@ fn benefit_cell(sweep: &Sweep, results: &Results, scenario: usize, point: usize,
     })
 }
 
-fn winner_cell(sweep: &Sweep, results: &Results, scenario: usize, point: usize) -> Option<Cell> {
+fn winner_cell(
+    sweep: &Sweep,
+    results: &Results,
+    looks: &[report::Look],
+    (scenario, point): (usize, usize),
+) -> Option<Cell> {
     let (v, best) = results.best(scenario, point, multipath(sweep))?;
     let value = best.map(|value| format!(", {} {}", short(value), results.judged(scenario, point).unit()));
     let values = |variant: usize| results.ranked_by_seed((scenario, point, variant));
@@ -303,7 +309,7 @@ fn winner_cell(sweep: &Sweep, results: &Results, scenario: usize, point: usize) 
         .map(|other| sweep.variants[other].name.as_str())
         .collect();
     let (class, text) = match names[..] {
-        [name] => (format!("won f{}", v % plot::COLOURS), name.to_owned()),
+        [name] => (format!("won f{}", looks[v].colour), name.to_owned()),
         _ => ("same".to_owned(), format!("{} equal", names.len())),
     };
     let place = sweep.plan.shown(point, &|_| false).join(", ");

@@ -3,6 +3,9 @@
 use super::{HEIGHT, WIDTH, escaped};
 use core::fmt::Write as _;
 
+/// Most letters of a slanted name.
+const SLANTED: usize = 11;
+
 /// The positions of values along an axis.
 #[derive(Clone, Debug)]
 pub(super) enum Scale {
@@ -28,6 +31,14 @@ impl Scale {
     pub(super) fn numbers(ticks: &[(f64, String)], log: bool) -> Option<Self> {
         let [(low, _), .., (high, _)] = ticks else { return None };
         Some(if log && *low > 0.0 { Scale::Log(*low, *high) } else { Scale::Linear(*low, *high) })
+    }
+
+    /// Letters of the longest name.
+    fn longest(&self) -> usize {
+        match self {
+            Scale::Names(names) => names.iter().map(|name| name.chars().count()).max().unwrap_or(0),
+            _ => 0,
+        }
     }
 
     /// Position of a value, between 0 and 1.
@@ -125,16 +136,26 @@ impl Frame {
         }
         let names = matches!(self.x, Scale::Names(_));
         let room = (self.slot() / 6.8) as usize;
+        // Without a title there is room for slanted names.
+        let slanted = names && x_title.is_empty() && self.x.longest() > room;
         for (place, word) in self.x.ticks(values) {
             let x = Self::LEFT + (right - Self::LEFT) * place;
-            let word: String = match names && word.chars().count() > room.max(4) {
-                true => word.chars().take(room.max(4) - 1).chain(['…']).collect(),
+            let most = if slanted { SLANTED } else { room.max(4) };
+            let word: String = match names && word.chars().count() > most {
+                true => word.chars().take(most - 1).chain(['…']).collect(),
                 false => word,
+            };
+            let place = match slanted {
+                true => format!(
+                    "class=\"slanted\" transform=\"translate({:.1} {:.1}) rotate(-30)\" text-anchor=\"end\"",
+                    x + 4.0,
+                    bottom + 13.0
+                ),
+                false => format!("x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\"", bottom + 17.0),
             };
             let _ = writeln!(
                 out,
-                "<path class=\"axis\" d=\"M{x:.1} {bottom:.1}v4\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                bottom + 17.0,
+                "<path class=\"axis\" d=\"M{x:.1} {bottom:.1}v4\"/><text {place}>{}</text>",
                 escaped(&word)
             );
         }

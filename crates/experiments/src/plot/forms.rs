@@ -7,7 +7,7 @@ use crate::plan::{Figure, Form};
 use crate::results::Results;
 use crate::runs::Sweep;
 use core::fmt::Write as _;
-use pathweave_report::{quantile_of, short};
+use pathweave_report::{Look, quantile_of, short};
 
 /// The content of a panel.
 pub(super) struct Of<'a> {
@@ -16,8 +16,10 @@ pub(super) struct Of<'a> {
     pub(super) figure: &'a Figure,
     pub(super) scenario: usize,
     pub(super) points: &'a [usize],
-    /// Indices of the variants, in the order of the colours.
+    /// Indices of the variants.
     pub(super) variants: &'a [usize],
+    /// The looks of all variants of the sweep.
+    pub(super) looks: &'a [Look],
 }
 
 /// A value with its interval, at a position on the horizontal axis.
@@ -41,6 +43,11 @@ pub(super) fn panel(of: &Of<'_>) -> Option<(String, usize)> {
 impl Of<'_> {
     fn name(&self, variant: usize) -> &str {
         &self.sweep.variants[variant].name
+    }
+
+    /// The look of the variant at this place among those that are drawn.
+    fn look(&self, i: usize) -> Look {
+        self.looks[self.variants[i]]
     }
 
     /// The metric at each point with each seed. With several points, their means over the seeds.
@@ -157,9 +164,9 @@ fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
     for (i, dots) in series.iter().enumerate() {
         let name = escaped(of.name(of.variants[i]));
         if bars {
-            draw_bars(&mut out, &frame, dots, (i, series.len()), &name);
+            draw_bars(&mut out, &frame, dots, (i, series.len()), (of.look(i).colour, &name));
         } else {
-            draw_line(&mut out, &frame, dots, i, &name);
+            draw_line(&mut out, &frame, dots, of.look(i), &name);
         }
     }
     for (i, dots) in printed.iter().enumerate() {
@@ -190,9 +197,8 @@ fn path(frame: &Frame, dots: &[Dot]) -> String {
     dots.iter().enumerate().map(place).collect()
 }
 
-fn draw_line(out: &mut String, frame: &Frame, dots: &[Dot], i: usize, name: &str) {
-    let class = class(i);
-    let colour = i % super::COLOURS;
+fn draw_line(out: &mut String, frame: &Frame, dots: &[Dot], look: Look, name: &str) {
+    let (class, colour) = (class(look), look.colour);
     let there = dots.iter().map(|d| format!("{:.1} {:.1}", frame.x(d.x), clamped(frame, d.low)));
     let back = dots.iter().rev().map(|d| format!("{:.1} {:.1}", frame.x(d.x), clamped(frame, d.high)));
     let around: Vec<String> = there.chain(back).collect();
@@ -210,8 +216,7 @@ fn draw_line(out: &mut String, frame: &Frame, dots: &[Dot], i: usize, name: &str
     }
 }
 
-fn draw_bars(out: &mut String, frame: &Frame, dots: &[Dot], (i, count): (usize, usize), name: &str) {
-    let colour = i % super::COLOURS;
+fn draw_bars(out: &mut String, frame: &Frame, dots: &[Dot], (i, count): (usize, usize), (colour, name): (usize, &str)) {
     let width = frame.slot() * 0.8 / count as f64;
     for d in dots {
         let left = frame.x(d.x) + width * (i as f64 - count as f64 / 2.0);
@@ -219,8 +224,8 @@ fn draw_bars(out: &mut String, frame: &Frame, dots: &[Dot], (i, count): (usize, 
         let middle = left + width / 2.0;
         let _ = writeln!(
             out,
-            "<rect class=\"f{colour}\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{name}, {}: {}</title></rect>\
-             <path class=\"axis\" d=\"M{middle:.1} {:.1}V{:.1}\"/>",
+            "<rect class=\"column f{colour}\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{name}, {}: {}</title></rect>\
+             <path class=\"whisker\" d=\"M{middle:.1} {:.1}V{:.1}\"/>",
             top.min(zero),
             (width - 1.0).max(1.0),
             (zero - top).abs().max(0.5),
@@ -253,7 +258,7 @@ fn boxes(of: &Of<'_>) -> Option<(String, usize)> {
         let reach = 1.5 * (third - first);
         let inside = || values.iter().copied().filter(|v| (first - reach..=third + reach).contains(v));
         let (low, high) = (inside().fold(f64::INFINITY, f64::min), inside().fold(f64::NEG_INFINITY, f64::max));
-        let (x, colour) = (frame.x(i as f64), i % super::COLOURS);
+        let (x, colour) = (frame.x(i as f64), of.look(i).colour);
         let y = |v: f64| frame.y(v);
         let _ = writeln!(
             out,
@@ -299,7 +304,7 @@ fn distribution(of: &Of<'_>) -> Option<(String, usize)> {
             let _ = write!(d, "{start}{x:.1} {:.1}V{:.1}", frame.y(below / count), frame.y(above / count));
         }
         let name = escaped(of.name(of.variants[i]));
-        let _ = writeln!(out, "<path class=\"line {}\" d=\"{d}\"><title>{name}</title></path>", class(i));
+        let _ = writeln!(out, "<path class=\"line {}\" d=\"{d}\"><title>{name}</title></path>", class(of.look(i)));
     }
     Some((out, all.len()))
 }

@@ -41,11 +41,16 @@ fn line<'a>(drawn: &'a Drawn, class: &str) -> Option<&'a str> {
     rest.split('"').next()
 }
 
+/// The class of a variant in the legend.
+fn class(drawn: &Drawn, name: &str) -> String {
+    drawn.legend.iter().find(|(_, of)| of == name).expect("the legend names it").0.clone()
+}
+
 #[test]
 fn the_sum_of_two_variants_is_a_line_where_a_variant_with_that_value_is() {
     let with = drawn("x = \"buffer\"\nsum = [\"minrtt\", \"blest\"]\n", &[2.0, 3.0, 5.0]);
-    assert!(line(&with, "v2").is_some());
-    assert_eq!(line(&with, "sum"), line(&with, "v2"), "2 and 3 are 5");
+    assert!(line(&with, &class(&with, "redundant")).is_some());
+    assert_eq!(line(&with, "sum"), line(&with, &class(&with, "redundant")), "2 and 3 are 5");
     assert!(plot::svg(&with).is_some_and(|svg| svg.contains(">the sum of minrtt and blest</text>")));
     assert_eq!(line(&drawn("x = \"buffer\"\n", &[2.0, 3.0, 5.0]), "sum"), None);
 }
@@ -95,4 +100,16 @@ fn sizes_with_a_unit_are_in_their_order_on_the_axis() {
     };
     let (left, middle, right) = (place("50KB"), place("100KB"), place("200KB"));
     assert!(((middle - left) * 3.0 - (right - left)).abs() < 0.5, "{left}, {middle}, {right}");
+}
+
+#[test]
+fn a_scheduler_has_one_colour_in_all_figures_of_a_plan() {
+    let (all, two) =
+        (drawn("x = \"buffer\"\n", &[2.0, 3.0, 5.0]), "x = \"buffer\"\nvariants = [\"redundant\", \"blest\"]\n");
+    let two = drawn(two, &[2.0, 3.0, 5.0]);
+    assert_eq!(two.legend.len(), 2);
+    for (_, name) in &two.legend {
+        assert_eq!(class(&two, name), class(&all, name));
+        assert_eq!(line(&two, &class(&two, name)), line(&all, &class(&all, name)), "{name}");
+    }
 }

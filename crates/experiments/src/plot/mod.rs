@@ -13,17 +13,14 @@ use crate::runs::Sweep;
 use axis::Frame;
 use core::fmt::Write as _;
 use pathweave_lab::metric;
+use pathweave_report::{COLOURS, DASHES, Look, looks};
 
 /// Width of a panel, in the SVG's units.
 pub const WIDTH: f64 = 380.0;
 /// Height of a panel, in the SVG's units.
 pub const HEIGHT: f64 = 270.0;
-/// Number of colours. Further variants use the same colours again, with dashes.
-pub(crate) const COLOURS: usize = 8;
 /// Most panels of a figure.
 const MOST: usize = 12;
-/// The colours of a picture on white.
-const INK: [&str; COLOURS] = ["#0064a8", "#c8452f", "#0b7a50", "#8430b8", "#b27600", "#2b8a9e", "#a3326f", "#5c6672"];
 
 /// A panel.
 #[derive(Clone, Debug)]
@@ -54,6 +51,7 @@ pub fn draw(sweep: &Sweep, results: &Results, figure: &Figure) -> Drawn {
         [] => (0..sweep.variants.len()).collect(),
         some => some.to_vec(),
     };
+    let looks = looks_of(sweep);
     let mut panels = Vec::new();
     for scenario in 0..plan.scenarios.len() {
         for (points, values) in groups(sweep, figure) {
@@ -62,7 +60,8 @@ pub fn draw(sweep: &Sweep, results: &Results, figure: &Figure) -> Drawn {
                 title.push(sweep.scenario_name(scenario).to_owned());
             }
             title.extend(values);
-            let of = forms::Of { sweep, results, figure, scenario, points: &points, variants: &variants };
+            let of =
+                forms::Of { sweep, results, figure, scenario, points: &points, variants: &variants, looks: &looks };
             if let Some((body, values)) = forms::panel(&of)
                 && panels.len() < MOST
             {
@@ -71,7 +70,7 @@ pub fn draw(sweep: &Sweep, results: &Results, figure: &Figure) -> Drawn {
         }
     }
     let mut legend: Vec<(String, String)> =
-        variants.iter().enumerate().map(|(i, v)| (class(i), sweep.variants[*v].name.clone())).collect();
+        variants.iter().map(|v| (class(looks[*v]), sweep.variants[*v].name.clone())).collect();
     if panels.iter().any(|p: &Panel| p.body.contains("line sum")) {
         let names: Vec<&str> = figure.sum.iter().map(|v| sweep.variants[*v].name.as_str()).collect();
         legend.push(("sum".into(), format!("the sum of {}", names.join(" and "))));
@@ -81,6 +80,12 @@ pub fn draw(sweep: &Sweep, results: &Results, figure: &Figure) -> Drawn {
     }
     if panels.iter().any(|p: &Panel| p.body.contains("line printed")) {
         legend.push(("printed".into(), "in the source".into()));
+    }
+    let shown = |class: &str| panels.iter().any(|p: &Panel| p.body.contains(&format!("class=\"{class}")));
+    for class in ["band", "whisker"] {
+        if plan.seeds > 1 && shown(class) {
+            legend.push((class.into(), "95 % interval of the mean".into()));
+        }
     }
     Drawn { title: figure.title.clone(), panels, legend }
 }
@@ -108,10 +113,18 @@ fn groups(sweep: &Sweep, figure: &Figure) -> Vec<(Vec<usize>, Vec<String>)> {
     groups.into_iter().map(|(_, points, words)| (points, words)).collect()
 }
 
-/// The class of the variant with this number.
-pub(crate) fn class(i: usize) -> String {
-    let dashes = if i >= COLOURS { " again" } else { "" };
-    format!("v{}{dashes}", i % COLOURS)
+/// The look of each variant of a sweep, in all of its figures and maps.
+pub(crate) fn looks_of(sweep: &Sweep) -> Vec<Look> {
+    let plain: Vec<usize> = sweep.plain_tcp().collect();
+    looks(sweep.variants.iter().enumerate().map(|(v, one)| if plain.contains(&v) { "tcp" } else { one.name.as_str() }))
+}
+
+/// The classes of lines of this look.
+pub(crate) fn class(look: Look) -> String {
+    match look.dash {
+        0 => format!("v{}", look.colour),
+        dash => format!("v{} dash{dash}", look.colour),
+    }
 }
 
 /// Name and unit of a figure's metric.
@@ -193,11 +206,15 @@ pub fn svg(drawn: &Drawn) -> Option<String> {
 fn style() -> String {
     let mut css = String::from(
         "text{fill:#30343a}.strong{font-weight:600}.grid{stroke:#e1e4e8;fill:none}.axis{stroke:#8b929b;fill:none}\
-         .line{fill:none;stroke-width:2}.again{stroke-dasharray:6 3}.mark{stroke-width:1.2;fill:none}\
-         .bound{stroke:#30343a;stroke-dasharray:2 3;stroke-width:1.5}.sum{stroke:#30343a;stroke-dasharray:7 3;stroke-width:1.5}.printed{stroke:#000000;stroke-width:2.5}.band{opacity:.15;stroke:none}.box{fill-opacity:.25;stroke-width:1.5}",
+         .line{fill:none;stroke-width:2}.mark{stroke-width:1.2;fill:none}\
+         .bound{stroke:#30343a;stroke-dasharray:2 3;stroke-width:1.5}.sum{stroke:#30343a;stroke-dasharray:7 3;stroke-width:1.5}.printed{stroke:#000000;stroke-width:2.5}.band{opacity:.15;stroke:none}.line.band{stroke:#30343a;stroke-width:8}.whisker{stroke:#30343a;stroke-width:1.5;fill:none}.column{fill-opacity:.7}.box{fill-opacity:.25;stroke-width:1.5}",
     );
-    for (i, ink) in INK.iter().enumerate() {
+    for (i, (ink, _)) in COLOURS.iter().enumerate() {
         let _ = write!(css, ".v{i}{{stroke:{ink}}}.f{i}{{fill:{ink}}}");
+    }
+    for (i, dashes) in DASHES.iter().enumerate().skip(1) {
+        let lengths: Vec<String> = dashes.iter().map(u32::to_string).collect();
+        let _ = write!(css, ".dash{i}{{stroke-dasharray:{}}}", lengths.join(" "));
     }
     css
 }
