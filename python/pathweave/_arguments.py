@@ -98,7 +98,9 @@ def existing(argument: str, value: object, takes_text: str = "") -> Path:
     path = file(argument, value)
     if is_text(value):
         use = f"; {takes_text} takes a text" if takes_text else ""
-        raise InputError(f"{argument} = {shown(value)}: this is a text of several lines, not a file's name{use}")
+        raise InputError(
+            f"{argument} = {shown(value).removesuffix(' (str)')}: this is a text of several lines, not a file's name{use}"
+        )
     if path.is_dir():
         raise InputError(f"{argument} = {path}: this is a folder; a file is needed")
     if not path.exists():

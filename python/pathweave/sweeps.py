@@ -94,7 +94,10 @@ class Sweep(Tabular):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _known(self, name: object) -> str:
-        return super()._known(sweep_tables.in_sweep(self, "column", name))
+        try:
+            return super()._known(sweep_tables.in_sweep(self, "column", name))
+        except InputError as error:
+            raise (error if isinstance(error, TypeError) else KeyError(str(error))) from None
 
     def to_arrow(self) -> pyarrow.Table:
         """All runs as a table of pyarrow."""
