@@ -14,6 +14,7 @@ from pathweave._errors import (
     Interrupted,
     OutputError,
     PathweaveError,
+    PathweaveWarning,
     ScenarioError,
     SchedulerError,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "OutputError",
     "Parameter",
     "PathweaveError",
+    "PathweaveWarning",
     "Results",
     "Scenario",
     "ScenarioError",

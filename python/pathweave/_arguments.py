@@ -88,9 +88,19 @@ def file(argument: str, value: object) -> Path:
     return Path(value)
 
 
-def existing(argument: str, value: object) -> Path:
-    """The path of a file that exists; the error names the nearest file of the folder."""
+def is_text(value: object) -> bool:
+    """Whether a value is the text of a file and not a file's name: it has several lines."""
+    return isinstance(value, str) and "\n" in value
+
+
+def existing(argument: str, value: object, takes_text: str = "") -> Path:
+    """The path of a file that exists; the error names the nearest file of the folder. `takes_text` is what takes a file's text."""
     path = file(argument, value)
+    if is_text(value):
+        use = f"; {takes_text} takes a text" if takes_text else ""
+        raise InputError(
+            f"{argument} = {shown(value).removesuffix(' (str)')}: this is a text of several lines, not a file's name{use}"
+        )
     if path.is_dir():
         raise InputError(f"{argument} = {path}: this is a folder; a file is needed")
     if not path.exists():

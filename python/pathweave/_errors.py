@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
+import warnings
+from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
 from pathweave import _native
@@ -40,6 +44,36 @@ class PathweaveError(Exception):
 
 class InputError(PathweaveError, ValueError):
     """A mistake in a call. The text says what is allowed. Errors of the engine name arguments in place of the command's options."""
+
+
+class PathweaveWarning(UserWarning):
+    """A setting that is allowed but hardly intended, such as one that does not reach the measured data."""
+
+
+_UNHEARD = re.compile(r"Set (path|link)\.([^.]+)\.(up|down)\.(\w+) too$")
+
+
+def warn(about: str, sentences: Iterable[str]) -> None:
+    """Warns the caller of this package about a scenario or plan, in Python's own names."""
+    level, frame = 1, sys._getframe(1)
+    ours = ("pathweave", "contextlib")
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in ours:
+        level, frame = level + 1, frame.f_back
+    for sentence in sentences:
+        text = _UNHEARD.sub(r'\g<0>: scenario.\1["\2"].\3.\4', in_python(sentence))
+        warnings.warn(f"{about}: {text}", PathweaveWarning, stacklevel=level + 1)
+
+
+def needed(module: str, what: str, install: str) -> ModuleType:
+    """A module of a package that is not always installed.
+
+    Raises:
+        InputError: If it is not installed; the text says how to install it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(f"{what} ({error}): pip install {install}") from None
 
 
 class ArgumentError(InputError, TypeError):

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pathweave._arguments import truth
+from pathweave._errors import warn
 
 
 class Bar:
@@ -58,7 +59,8 @@ def bar(wanted: bool | None, what: str) -> Generator[Bar, None, None]:
             from tqdm.notebook import tqdm as in_notebook
             from tqdm.std import tqdm
         except ImportError:
-            pass
+            if wanted:
+                warn("progress = True", ["a bar needs tqdm: pip install 'pathweave[progress]'"])
         else:
             make = in_notebook if widgets else tqdm
     shown = Bar(make, show, what)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pathweave import _native
-from pathweave._errors import InputError
+from pathweave._errors import InputError, needed
 from pathweave.schedulers import Description
 
 if TYPE_CHECKING:
@@ -48,11 +48,7 @@ def parquet() -> Any:
     Raises:
         InputError: If pyarrow is not installed.
     """
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise InputError("a sweep writes Parquet by pyarrow: pip install 'pathweave[sweep]'") from None
-    return pyarrow.parquet
+    return needed("pyarrow.parquet", "a sweep writes Parquet by pyarrow", "'pathweave[sweep]'")
 
 
 @functools.cache

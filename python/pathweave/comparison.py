@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict
 from pathweave import _arguments as arguments
 from pathweave import _native
 from pathweave import schedulers as _schedulers
-from pathweave._errors import ArgumentError, InputError, Interrupted, ScenarioError, hint
+from pathweave._errors import ArgumentError, InputError, Interrupted, ScenarioError, hint, warn
 from pathweave._progress import bar
 from pathweave.results import Results
 from pathweave.scenario import UNITS, Scenario, Setting, put, without_unit
@@ -86,6 +86,8 @@ def _compared(
     progress: bool | None,
 ) -> Results:
     names, own = _schedulers.entries(schedulers)
+    for document in documents:
+        warn(document.name(), document.warnings())
     with bar(progress, "runs") as shown:
         native, interrupted = _native.compare(
             documents,
@@ -204,6 +206,8 @@ def opened(scenario: AnyScenario) -> Scenario:
     if isinstance(scenario, Path):
         return Scenario.from_file(scenario)
     name = arguments.text("scenario", scenario, SCENARIOS)
+    if arguments.is_text(name):
+        arguments.existing("scenario", name, "pathweave.Scenario.from_toml")
     try:
         return Scenario(_native.Document.open(name))
     except ScenarioError:
@@ -229,13 +233,17 @@ def document_of(
 KINDS = (("", ""), ("connection", "connection."), ("path", "path."))
 
 
+TABLES = frozenset(("format", "node", "link", "path", "connection", "traffic", "scheduler"))
+"""What a scenario file has beside its settings: no keywords. Schedulers are arguments."""
+
+
 def _place(key: str) -> str:
     """The full key of a setting that is named by its last word."""
     for kind, prefix in KINDS:
-        settings = _native.Document.settings(kind)
+        settings = {*_native.Document.settings(kind)} - TABLES
         if without_unit(key, settings)[0] in settings:
             return f"{prefix}{key}"
-    known = sorted({name for kind, _ in KINDS for name in _native.Document.settings(kind)})
+    known = sorted({name for kind, _ in KINDS for name in _native.Document.settings(kind)} - TABLES)
     word, _, unit = key.rpartition("_")
     near = hint(word if unit in UNITS and word else key, known)
     rest = (

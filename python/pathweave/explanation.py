@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pathweave import _arguments as arguments
 from pathweave import _native
 from pathweave import schedulers as _schedulers
-from pathweave._errors import InputError, hint
+from pathweave._errors import InputError, hint, warn
 from pathweave.comparison import AnyScenario, check_keywords, checked_jobs, document_of, one_seed
 from pathweave.scenario import Setting, written
 from pathweave.sweeps import sweep
@@ -87,6 +87,7 @@ def explain(
     check_keywords(explain, settings)
     document = document_of(scenario, set, settings)
     period = (_time("start", start), _time("end", end))
+    warn(document.name(), document.warnings())
     return Explanation(_native.explain(document, names or "", one_seed(seed), *period, own))
 
 

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from pathweave import _arguments as arguments
 from pathweave import _native
 from pathweave import schedulers as _schedulers
-from pathweave._errors import InputError, SchedulerError
+from pathweave._errors import InputError, SchedulerError, warn
 from pathweave.comparison import AnyScenario, check_keywords, document_of, one_seed
 from pathweave.scenario import Setting
 from pathweave.schedulers import Assign, Description, View, Wait
@@ -279,7 +279,9 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
         agent: Description = _schedulers.describe(_Agent, "agent")
         agent = replace(agent, factory=lambda: _Agent(desk, subflows[0]))
         own = [*_schedulers.descriptions(), agent]
-        self._single = _native.Single(document_of(scenario, set, settings), "agent", own)
+        document = document_of(scenario, set, settings)
+        warn(document.name(), document.warnings())
+        self._single = _native.Single(document, "agent", own)
         self._paths = self._single.paths
         self._subflows = subflows[0] = len(self._paths)
         self._highest = _highest(self._subflows)

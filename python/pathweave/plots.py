@@ -58,7 +58,11 @@ def results_chart(
     if kind == "series":
         return _series(results, metric, seed, who)
     if metric is not None:
-        one_of("metric", metric, numbers_of(results.runs, results.runs.columns))
+        allowed = numbers_of(results.runs, results.runs.columns)
+        of_series = [] if metric in allowed else {*results.series["quantity"]} - {*allowed}
+        for quantity in (name for name in of_series if metric in (name, name.rpartition("_")[0])):
+            raise InputError(f'metric = {metric}: this is a series over time: plot("{quantity}", kind="series")')
+        one_of("metric", metric, allowed)
     metrics = {name: metric or by for name, by in _ranked_by(results).items()}
     if kind == "paired":
         return _paired(results, metrics, against, who)

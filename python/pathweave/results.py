@@ -139,7 +139,8 @@ class Results:
 
         It compares the best scheduler with plain TCP on its best path, and names (or counts, if there are many) the schedulers that
         are within 1 % of the best or not significantly worse. If there are several seeds and all runs finished, the others are
-        significantly worse by more than 1 %. `differences` compares any two.
+        significantly worse by more than 1 %. It does not name the second scheduler: that is the second row of `summary` whose
+        ``plain_tcp`` is ``None``. `differences` compares any two.
         """
         answers = [(name, answer) for name, answer in self._native.verdicts() if answer]
         if len(answers) == 1:
@@ -169,7 +170,8 @@ class Results:
                 there = [*dict.fromkeys(self.runs.column(name))]
                 if value not in there:
                     near = hint(value, map(str, there)) if isinstance(value, str) else ""
-                    raise InputError(f"{name} = {arguments.shown(value)}{near}: allowed: {', '.join(map(repr, there))}")
+                    given = repr(value) if type(value) is type(there[0]) else arguments.shown(value)
+                    raise InputError(f"{name} = {given}{near}: allowed: {', '.join(map(repr, there))}")
         return [row for row in self.runs.rows() if all(row[name] == value for name, value in columns.items())]
 
     def run(self, number: int) -> dict[str, Any]:

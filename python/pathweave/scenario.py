@@ -144,7 +144,7 @@ class Scenario:
     def from_file(cls, path: str | Path) -> Scenario:
         """Reads a scenario file. Traces that the file names are looked for in its folder."""
         # With a folder in front the name cannot be taken for a built-in scenario's.
-        path = arguments.existing("path", path)
+        path = arguments.existing("path", path, "pathweave.Scenario.from_toml")
         text = str(path)
         return cls(_native.Document.open(text if path.parent != Path() else str(Path.cwd() / path)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pathweave import _native
@@ -51,6 +51,18 @@ def judged(argument: str, metric: str, names: Iterable[str], of: str) -> bool:
         known = ", ".join(name for name in names if _native.better(name))
         raise InputError(f"{argument} = {metric}: neither more nor less of it is better; allowed with {of}: {known}")
     return better == "more"
+
+
+def in_sweep(sweep: Sweep, argument: str, name: Any) -> Any:
+    """A column's name as it is; `InputError` if only comparisons have the column, such as the parts of the time."""
+    if isinstance(name, str) and name not in sweep.columns:
+        of_runs = next((one for one in (name, f"time_{name}") if one in _native.run_metrics()), None)
+        if of_runs is not None:
+            raise InputError(
+                f"{argument} = {name}: a sweep does not record this; a comparison at one of the points does: {of_runs} is a column of "
+                "pathweave.compare(...).runs"
+            )
+    return name
 
 
 def points(sweep: Sweep, keys: list[str], metric: str) -> list[Point]:
@@ -115,12 +127,14 @@ def differences(sweep: Sweep, against: str, metric: str) -> Table:
     return _table(sweep, metric, rows)
 
 
-def best(sweep: Sweep, metric: str) -> Table:
+def best(sweep: Sweep, metric: str, plain_tcp: bool) -> Table:
     """The table of `Sweep.best`."""
-    more = judged("metric", one_of("metric", metric, numbers(sweep)), numbers(sweep), "best")
+    left_out = set() if plain_tcp else {*sweep._plan.plain_tcp}
+    more = judged("metric", one_of("metric", in_sweep(sweep, "metric", metric), numbers(sweep)), numbers(sweep), "best")
 
     def rows(point: Point) -> Iterator[dict[str, Any]]:
-        won = winner(point, more)
+        samples = {name: sample for name, sample in point.samples.items() if name not in left_out}
+        won = winner(replace(point, samples=samples), more)
         if won is not None:
             yield won
 
@@ -147,7 +161,7 @@ def winner(point: Point, more_is_better: bool) -> dict[str, Any] | None:
 
 def _table(sweep: Sweep, metric: str, rows: Callable[[Point], Iterator[dict[str, Any]]]) -> Table:
     """A table with the rows of each point, which begin with the point."""
-    one_of("metric", metric, numbers(sweep))
+    one_of("metric", in_sweep(sweep, "metric", metric), numbers(sweep))
     found = [
         {
             "scenario": point.scenario,

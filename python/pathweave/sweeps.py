@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pathweave import _arguments as arguments
 from pathweave import _native, sweep_tables
 from pathweave import schedulers as _schedulers
-from pathweave._errors import InputError, Interrupted, PathweaveError
+from pathweave._errors import InputError, Interrupted, PathweaveError, needed, warn
 from pathweave._progress import Bar, bar
 from pathweave._unite import unite
 from pathweave._work import Task, code, parquet, program, work, write_part
@@ -93,6 +93,12 @@ class Sweep(Tabular):
         """Arrow's stream of all runs."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    def _known(self, name: object) -> str:
+        try:
+            return super()._known(sweep_tables.in_sweep(self, "column", name))
+        except InputError as error:
+            raise (error if isinstance(error, TypeError) else KeyError(str(error))) from None
+
     def to_arrow(self) -> pyarrow.Table:
         """All runs as a table of pyarrow."""
         table: pyarrow.Table = parquet().read_table(self.path)
@@ -147,17 +153,26 @@ class Sweep(Tabular):
         return sweep_tables.differences(self, against, metric)
 
     @arguments.named
-    def best(self, metric: str = "goodput_mbps") -> Table:
+    def best(self, metric: str = "goodput_mbps", *, plain_tcp: bool = True) -> Table:
         """A row for each point: the best scheduler, and whether it is significantly better than the second one.
 
-        ``difference`` is the metric of ``best`` minus that of ``second``, seed by seed, with its 95 % interval from ``low`` to
-        ``high``. ``level_with`` names all that are not significantly different from ``best``. A scheduler with more runs that have
-        a value ranks before those with fewer. Plain TCP takes part.
+        The columns are the point's, then:
+
+        - ``metric``, ``best``, ``mean``: the best scheduler, and the mean of its seeds.
+        - ``second``: the scheduler with the next best mean; ``None`` if there is no other.
+        - ``seeds``, ``difference``, ``low``, ``high``: the metric of ``best`` minus that of ``second``, seed by seed, with its 95 %
+          interval.
+        - ``significant``: whether that interval leaves out zero; ``None`` with one seed.
+        - ``level_with``: every scheduler whose difference from ``best`` is not significant, so that these seeds do not show which of
+          them is better; names between commas, empty if ``best`` is alone.
+
+        A scheduler with more runs that have a value ranks before those with fewer.
 
         Args:
             metric: A column of which more or less is better.
+            plain_tcp: Whether plain TCP on each path takes part, like a scheduler. ``False`` compares schedulers alone.
         """
-        return sweep_tables.best(self, metric)
+        return sweep_tables.best(self, metric, arguments.truth("plain_tcp", plain_tcp))
 
     @arguments.named
     def plot(
@@ -171,7 +186,8 @@ class Sweep(Tabular):
         """A chart over the plan's parameters (``pip install pathweave[plot]``). ``chart.save("plot.html", inline=True)`` works offline.
 
         Args:
-            x: The parameter on the x axis: its column's name without ``at_`` (default: the first one with several values).
+            x: The parameter on the x axis: its column's name without ``at_``, or its name in the plan (default: the first one with
+                several values).
             y: The metric; a column that is a number.
             kind: ``"lines"``: means of the seeds with 95 % intervals, a line for each scheduler; ``"heatmap"``: means as colours;
                 ``"wins"``: the best scheduler of each point, and how far it is ahead of the second, for metrics of which more or less
@@ -181,6 +197,8 @@ class Sweep(Tabular):
         """
         from pathweave.sweep_plots import sweep_chart
 
+        columns = dict(zip(self._plan.plan_parameters, self._plan.parameters, strict=True))
+        x, rows = (name if name is None else columns.get(name, name) for name in (x, rows))
         return sweep_chart(self, x, y, kind, rows)
 
     def _records(self) -> str:
@@ -230,7 +248,7 @@ def sweep(
     tasks, and after any interruption.
 
     Args:
-        plan: The plan's file.
+        plan: The plan's file, or the text of a plan, which has several lines. Files that a text names are in the current folder.
         out: The folder for the results, which all workers must see; it is created if it does not exist.
         executor: Where tasks run: any `concurrent.futures.Executor`; ``"ray"``: the cluster that ``ray.init`` connected to, or this
             machine; without it, all cores of this process.
@@ -265,7 +283,11 @@ def sweep(
             "schedulers", schedulers, "classes, or a dictionary of names and classes; the plan has the other names"
         )
     _, own = _schedulers.entries(schedulers if schedulers is not None else ())
-    ready = _native.Plan.read(arguments.existing("plan", plan), quick, own)
+    if isinstance(plan, str) and arguments.is_text(plan):
+        ready = _native.Plan.parse("plan", plan, None, quick, own)
+    else:
+        ready = _native.Plan.read(arguments.existing("plan", plan), quick, own)
+    warn(ready.name, ready.warnings())
     used = tuple(one for one in own if _is_used(ready, one))
     folder = arguments.file("out", out).resolve()
     (folder / "parts").mkdir(parents=True, exist_ok=True)
@@ -419,11 +441,10 @@ def _on_executor(executor: concurrent.futures.Executor, tasks: list[Task], in_fl
 
 def _on_ray(tasks: list[Task], in_flight: int | None, shown: Bar) -> int:
     """Makes the runs on a Ray cluster. If a worker or a node dies, Ray starts its tasks again elsewhere."""
-    try:
-        import ray
-        import ray.exceptions
-    except ImportError:
-        raise InputError("Ray is not installed: pip install 'pathweave[ray]'") from None
+    needed("ray", "Ray is not installed", "'pathweave[ray]'")
+    import ray
+    import ray.exceptions
+
     if not ray.is_initialized():
         ray.init(log_to_driver=False)
     remote: Callable[[Task], Any] = ray.remote(num_cpus=1, max_retries=-1)(work).remote

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from pathweave import _native
 from pathweave._arguments import one_of, whole, wrong
+from pathweave._errors import needed
 
 if TYPE_CHECKING:
     import pandas
@@ -99,17 +100,21 @@ class Tabular(ABC):
             raise (error if isinstance(error, TypeError) else KeyError(str(error))) from None
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows as a data frame of polars."""
+        """The rows as a data frame of polars (``pip install polars``)."""
+        needed("polars", "to_polars needs polars", "polars")
         import polars
 
         return polars.DataFrame(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a data frame of pandas, made by pyarrow."""
+        """The rows as a data frame of pandas, made by pyarrow (``pip install pandas pyarrow``)."""
+        for module in ("pandas", "pyarrow"):
+            needed(module, "to_pandas needs pandas and pyarrow", "pandas pyarrow")
         return self.to_arrow().to_pandas()
 
     def to_arrow(self) -> pyarrow.Table:
-        """The rows as a table of pyarrow."""
+        """The rows as a table of pyarrow (``pip install pyarrow``)."""
+        needed("pyarrow", "to_arrow needs pyarrow", "pyarrow")
         import pyarrow
 
         return pyarrow.table(self)
@@ -202,6 +207,7 @@ class _Part:
 
 def taken(rows: Any, numbers: range) -> Any:
     """Some rows of a table or column of pyarrow."""
+    needed("pyarrow", "parts of tables need pyarrow", "pyarrow")
     import pyarrow
 
     if numbers.step == 1:
@@ -232,6 +238,7 @@ class Columns:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Arrow's stream, made by pyarrow."""
+        needed("pyarrow", "other libraries read this table by pyarrow", "pyarrow")
         import pyarrow
 
         return pyarrow.table(self._columns).__arrow_c_stream__(requested_schema)

@@ -30,7 +30,7 @@ mod _native {
     #[pymodule_export]
     use crate::explain::{Explanation, explain_run, validate};
     #[pymodule_export]
-    use crate::results::RunSet;
+    use crate::results::{RunSet, run_metrics};
     #[pymodule_export]
     use crate::run::{compare, counted, default_schedulers, listing};
     #[pymodule_export]

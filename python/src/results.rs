@@ -282,6 +282,12 @@ impl RunSet {
     }
 }
 
+/// The names of all columns of metrics of a run.
+#[pyfunction]
+pub(crate) fn run_metrics() -> Vec<String> {
+    metrics(&[]).into_iter().map(|(name, _)| name).collect()
+}
+
 /// Every metric as a column; a failed run has none. Names are those of `docs/results-format.md` with `_` in the place of dots; lists by path are lists.
 pub(crate) fn metrics(results: &[RunResult]) -> Vec<(String, Column)> {
     // What every run could have says which columns there are, whatever these runs have.

@@ -58,6 +58,13 @@ impl Document {
         self.scenario(py).map(drop)
     }
 
+    /// Sentences about overrides and settings that are allowed but hardly intended; none if the scenario has a mistake.
+    fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let document = &self.source.document;
+        let Ok(scenario) = document.scenario(&registered(py)?, &Variant::AsWritten) else { return Ok(Vec::new()) };
+        Ok(document.overrides_without_effect(&scenario).into_iter().chain(scenario.warnings()).collect())
+    }
+
     /// The text of a scenario file with every setting, defaults and overrides included.
     fn to_toml(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.scenario(py)?.to_toml())

@@ -84,11 +84,29 @@ impl Plan {
         self.plan.sweep.plan.columns.iter().map(|column| column.name.clone()).collect()
     }
 
-    /// The names of each scenario's paths, by the scenario's name in the plan.
+    /// The names of the parameters as the plan has them, in the order of `parameters`.
+    #[getter]
+    fn plan_parameters(&self) -> Vec<String> {
+        self.plan.sweep.plan.parameters.iter().map(|parameter| parameter.name.clone()).collect()
+    }
+
+    /// The names of the variants that are plain TCP.
+    #[getter]
+    fn plain_tcp(&self) -> Vec<String> {
+        let sweep = &self.plan.sweep;
+        sweep.plain_tcp().map(|variant| sweep.variants[variant].name.clone()).collect()
+    }
+
+    /// Sentences about overrides that do not reach the measured data.
+    fn warnings(&self) -> Vec<String> {
+        self.plan.sweep.warnings()
+    }
+
+    /// The names of each scenario's paths, by the scenario's name.
     fn path_names(&self) -> BTreeMap<String, Vec<String>> {
         let sweep = &self.plan.sweep;
         let names = |cell: &Cell| -> Vec<String> { cell.data.paths.iter().map(|path| path.name.clone()).collect() };
-        sweep.cells.iter().map(|cell| (sweep.plan.scenarios[cell.scenario].name.clone(), names(cell))).collect()
+        sweep.cells.iter().map(|cell| (sweep.scenario_name(cell.scenario).to_owned(), names(cell))).collect()
     }
 
     /// The number of seeds.

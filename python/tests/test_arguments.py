@@ -281,7 +281,7 @@ def test_a_name_in_other_letters_is_near():
 
 def test_rows_that_no_run_can_have_are_a_mistake(results):
     with pytest.raises(
-        pathweave.InputError, match=r"scheduler = 'mirtt' \(str\) \(did you mean minrtt\?\): allowed: 'minrtt', 'tcp"
+        pathweave.InputError, match=r"scheduler = 'mirtt' \(did you mean minrtt\?\): allowed: 'minrtt', 'tcp"
     ):
         results.where(scheduler="mirtt")
     assert results.where(status="failed") == []

@@ -31,7 +31,9 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
     output::check(outputs(), &inputs)?;
     let capture = options.pcap.as_ref().map(|output| Capture::create(output, &plans)).transpose()?;
     let mut lines = options.jsonl.as_ref().map(Output::create).transpose()?;
-    plans.iter().filter_map(|plan| plan.variants.first()).for_each(|(_, scenario)| terminal::warn(scenario));
+    for plan in &plans {
+        plan.variants.iter().take(1).for_each(|(_, scenario)| terminal::warn(&plan.document, scenario));
+    }
     terminal::listen_for_interrupt();
     let out = lines.as_mut().map(|lines| lines.as_mut() as &mut (dyn Write + Send));
     let prepare = |run: usize, simulation: &mut Simulation| {

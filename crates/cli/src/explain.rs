@@ -27,7 +27,8 @@ pub(crate) fn explain(options: &ExplainOptions, registry: &Registry) -> Result<u
     output::check(outputs.iter().copied(), &source.files(registry))?;
     let explanation = explanation(&source, &what, registry)?;
     // The scenario has no mistake, because it has been run.
-    source.document.scenario(registry, &Variant::AsWritten).iter().for_each(terminal::warn);
+    let scenario = source.document.scenario(registry, &Variant::AsWritten);
+    scenario.iter().for_each(|scenario| terminal::warn(&source.document, scenario));
     if let Some(output) = &options.jsonl {
         lines(output.create()?, &explanation).map_err(Failure::writing(output))?;
     }

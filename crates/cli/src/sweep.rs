@@ -28,6 +28,7 @@ pub(crate) fn sweep(options: &SweepOptions, registry: &Registry, engine: &Engine
     let written = [RUNS, PARQUET, PAGE].map(|name| options.out.join(name));
     output::spare(written.into_iter().chain([options.out.join(file_name(shard, shards))]), &ready.plan.files())?;
     terminal::listen_for_interrupt();
+    ready.plan.sweep.warnings().iter().for_each(|warning| eprintln!("{}: {warning}", terminal::warning()));
     let existing = if options.resume { Existing::Resume } else { Existing::Refuse };
     let complete = ready.run(&options.out, (shard, shards), existing, options.jobs.at_once, registry, engine)?;
     if !complete {

@@ -4,7 +4,7 @@
 
 use console::{Term, colors_enabled, colors_enabled_stderr, style};
 use indicatif::{ProgressBar, ProgressStyle};
-use pathweave_lab::scenario::Scenario;
+use pathweave_lab::scenario::{Document, Scenario};
 use pathweave_runner::Watch;
 use pathweave_units::counted;
 use std::fmt::Display;
@@ -38,9 +38,9 @@ impl Drop for Progress {
     }
 }
 
-/// Warns about settings of a scenario that are allowed but hardly intended.
-pub(crate) fn warn(scenario: &Scenario) {
-    for warning in scenario.warnings() {
+/// Warns about settings of a scenario that are allowed but hardly intended, and about overrides without an effect.
+pub(crate) fn warn(document: &Document, scenario: &Scenario) {
+    for warning in document.overrides_without_effect(scenario).into_iter().chain(scenario.warnings()) {
         eprintln!("{}: {}: {warning}", self::warning(), scenario.name);
     }
 }

@@ -40,7 +40,7 @@ pub struct Header {
 pub struct Record {
     /// Number of the run within the sweep.
     pub run: usize,
-    /// Name of the scenario in the plan.
+    /// Name of the scenario: the result of [`Sweep::scenario_name`].
     pub scenario: String,
     /// The value of each parameter, by its column's name. In files of format 1 all values are text.
     pub point: BTreeMap<String, Value>,
@@ -66,7 +66,7 @@ impl Record {
         let Cell { scenario, point, variant, data, .. } = cell;
         Record {
             run: number,
-            scenario: sweep.plan.scenarios[*scenario].name.clone(),
+            scenario: sweep.scenario_name(*scenario).to_owned(),
             point: sweep.plan.cells(*point).collect(),
             variant: sweep.variants[*variant].name.clone(),
             seed,

@@ -35,6 +35,8 @@ pub struct Sweep {
     pub variants: Vec<PlanVariant>,
     /// The cells, ordered by scenario, point and variant.
     pub cells: Vec<Cell>,
+    /// The result of [`Sweep::scenario_name`] for each scenario.
+    names: Vec<String>,
 }
 
 /// A source of scenarios.
@@ -93,7 +95,8 @@ impl Sweep {
                 }
             }
         }
-        Ok(Sweep { plan, variants, cells })
+        let names = names(&plan, &cells);
+        Ok(Sweep { plan, variants, cells, names })
     }
 
     /// The sweep reduced to these cells: scenario, point and variant.
@@ -127,15 +130,24 @@ impl Sweep {
         self.cells.iter().filter_map(|cell| self.backup_of(Some(cell))).collect()
     }
 
-    /// A scenario's name for people: the plan's if the plan gives one, else the `name` in the scenario's file.
+    /// A scenario's name in results: the plan's if the plan gives one, else the `name` in the scenario's file, as in a
+    /// comparison. If another scenario of the plan has that name too, it is what the plan writes: the file.
     pub fn scenario_name(&self, scenario: usize) -> &str {
-        let from = &self.plan.scenarios[scenario];
-        let own = |s: usize| self.cells.iter().find(|c| c.scenario == s).map(|c| c.data.name.as_str());
-        let mut others = (0..self.plan.scenarios.len()).filter(|s| *s != scenario);
-        match own(scenario) {
-            Some(name) if from.name == from.from && others.all(|s| own(s) != Some(name)) => name,
-            _ => &from.name,
+        &self.names[scenario]
+    }
+
+    /// Sentences about overrides that do not reach the measured data, each once.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for cell in &self.cells {
+            for warning in cell.document.overrides_without_effect(&cell.data) {
+                let warning = format!("{}: {warning}", self.scenario_name(cell.scenario));
+                if !all.contains(&warning) {
+                    all.push(warning);
+                }
+            }
         }
+        all
     }
 
     /// Number of runs. Runs are numbered by cell, then by seed.
@@ -186,6 +198,22 @@ impl Sweep {
         }
         Ok(format!("{:032x}", hash.digest128()))
     }
+}
+
+/// The name of each scenario in results.
+fn names(plan: &Plan, cells: &[Cell]) -> Vec<String> {
+    let own = |s: usize| cells.iter().find(|c| c.scenario == s).map(|c| c.data.name.as_str());
+    let name = |(scenario, from): (usize, &PlanScenario)| {
+        let is_taken = |name: &str| {
+            let mut others = plan.scenarios.iter().enumerate().filter(|(s, _)| *s != scenario);
+            others.any(|(s, other)| own(s) == Some(name) || other.name == name)
+        };
+        match own(scenario) {
+            Some(name) if from.name == from.from && !is_taken(name) => name.to_owned(),
+            _ => from.name.clone(),
+        }
+    };
+    plan.scenarios.iter().enumerate().map(name).collect()
 }
 
 /// The document of a scenario of the plan.
@@ -261,5 +289,28 @@ fn add_baselines(variants: &mut Vec<PlanVariant>, paths: usize) {
         if !variants.iter().any(|v| v.run == run) {
             variants.push(PlanVariant { name: format!("tcp-path{path}"), run, set: Vec::new(), place: None });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::sweep;
+
+    /// What results call the scenarios of a plan with these lines.
+    fn names(lines: &str) -> Vec<String> {
+        let sweep = sweep(&format!("format = 1\nname = \"p\"\nschedulers = [\"minrtt\"]\nseeds = 1\n{lines}"));
+        (0..sweep.plan.scenarios.len()).map(|s| sweep.scenario_name(s).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_scenario_is_called_by_its_own_name_unless_the_plan_names_it_or_another_has_the_name() {
+        let own = "set = { name = \"home\" }\n";
+        assert_eq!(names("scenarios = [\"wifi-lte\"]\n"), ["wifi-lte"]);
+        assert_eq!(names(&format!("scenarios = [\"wifi-lte\"]\n{own}")), ["home"]);
+        assert_eq!(names(&format!("scenarios = [\"wifi-lte\", \"wlan-3g\"]\n{own}")), ["wifi-lte", "wlan-3g"]);
+        let given = format!("{own}[[scenario]]\nname = \"given\"\nfrom = \"wifi-lte\"\n");
+        assert_eq!(names(&given), ["given"]);
+        let taken = "[[scenario]]\nfrom = \"wifi-lte\"\nset = { name = \"home\" }\n[[scenario]]\nname = \"home\"\nfrom = \"wlan-3g\"\n";
+        assert_eq!(names(taken), ["wifi-lte", "home"]);
     }
 }

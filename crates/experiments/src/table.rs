@@ -44,7 +44,8 @@ pub fn write(sweep: &Sweep, header: &Header, records: &[Record]) -> String {
             Status::Stalled => "stalled",
             Status::Failed => "failed",
         };
-        let mut fields = vec![quoted(&record.scenario)];
+        // As the plan writes it, because the plan is what the table is read with.
+        let mut fields = vec![quoted(&sweep.plan.scenarios[cell.scenario].name)];
         fields.extend(sweep.plan.values(cell.point).into_iter().map(quoted));
         fields.extend([quoted(&record.variant), seed.to_string(), status.to_owned()]);
         fields.extend(metrics.iter().map(|m| record.metrics.get(*m).map_or(String::new(), |x| rounded(*x))));
@@ -100,7 +101,7 @@ pub fn read(sweep: &Sweep, text: &str) -> Result<Vec<Record>, String> {
         }
         records.push(Record {
             run,
-            scenario: scenario.clone(),
+            scenario: sweep.scenario_name(cell.scenario).to_owned(),
             point: sweep.plan.cells(cell.point).collect(),
             variant: variant.clone(),
             seed,

@@ -32,7 +32,7 @@ pub(crate) fn record(sweep: &Sweep, run: usize, status: Status, goodput_mbps: f6
     let (cell, seed) = sweep.run(run);
     Record {
         run,
-        scenario: sweep.plan.scenarios[cell.scenario].name.clone(),
+        scenario: sweep.scenario_name(cell.scenario).to_owned(),
         point: Default::default(),
         variant: sweep.variants[cell.variant].name.clone(),
         seed,

@@ -167,6 +167,7 @@
     row.by_path.forEach((list, p) => body.append(make("tr", {}, make("th", { class: "who", scope: "row" }, scenario.paths[p]), ...list.map(x => make("td", {}, digits(x))))));
     table.append(body);
     box.append(svg, make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Parts of the time" }, key), make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Time by path" }, table));
+    if (row.by_path.some(list => list[2] >= 0.005 * total)) box.append(make("p", { class: "note" }, "Blocked the receiver: later data had arrived and waited for a byte on this path. With several paths this is usual, often for most of the time. It delays data, but costs goodput only while the receive window is full; “filled the window” counts that part."));
     if (row.plain_tcp == null) box.append(explanation(scenario, row));
   }
   // A link where the explanation is written beside this page, otherwise the command that writes it.

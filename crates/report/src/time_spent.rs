@@ -8,6 +8,11 @@ use pathweave_lab::results::TimeSpent;
 /// The least fraction of the time that counts as a reason.
 const TELLING: f64 = 0.15;
 
+/// What the column of that name counts. The page and the playground say the same.
+const BLOCKED: &str = "blocked the receiver: later data had arrived and waited for a byte on this path. With several paths \
+                       this is usual, often for most of the time. It delays data, but costs goodput only while the receive \
+                       window is full.";
+
 /// The row to explain: the requested one, otherwise the slowest scheduler that uses several paths.
 pub fn explained<'a>(comparison: &'a Comparison, asked: Option<&str>) -> Option<&'a Summary> {
     match asked {
@@ -148,6 +153,9 @@ pub fn where_the_time_went(comparison: &Comparison, summary: &Summary, width: us
             cell(&time.recovery_by_path_s),
             cell(&time.blocked_by_path_s)
         ));
+    }
+    if time.blocked_by_path_s.iter().any(|s| *s >= 0.005 * all) {
+        text.push_str(&indented("  ", BLOCKED, width));
     }
     Some(text)
 }

@@ -233,7 +233,7 @@ impl Arena {
             return ReadyPlan::unpack(&bundle, registry);
         };
         let file = folder.join(name);
-        let text = fs::read_to_string(&file).map_err(|e| Failure::Input(format!("{}: {e}", file.display())))?;
+        let text = fs::read_to_string(&file).map_err(Failure::reading(&file, "a plan of the arena"))?;
         let text = competition.with(&text);
         ReadyPlan::parse(&file.display().to_string(), &text, Some(folder), competition.quick, registry)
     }

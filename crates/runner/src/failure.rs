@@ -1,10 +1,11 @@
 //! Failures that end the work early: wrong input, output that cannot be written, and panics inside a run. The message
 //! of a panic has its place in the code, and says whether a scheduler or Pathweave is at fault.
 
-use pathweave_lab::scenario::ScenarioError;
+use pathweave_lab::scenario::{ScenarioError, did_you_mean};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::{fmt, io};
+use std::path::Path;
+use std::{fmt, fs, io};
 
 /// The reason why the work ends early.
 #[derive(Debug)]
@@ -38,6 +39,30 @@ impl From<ScenarioError> for Failure {
 }
 
 impl Failure {
+    /// The failure to read the file at `path`, which is to be `wanted`: "a plan". If there is no such file, the text names
+    /// the nearest one of its folder.
+    pub(crate) fn reading(path: &Path, wanted: &str) -> impl FnOnce(io::Error) -> Failure {
+        move |error| {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let file = path.display();
+            Failure::Input(match error.kind() {
+                io::ErrorKind::NotFound if !folder.is_dir() => {
+                    format!("{file}: there is no folder {}; this has to be {wanted}", folder.display())
+                }
+                io::ErrorKind::NotFound => {
+                    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+                    let names: Vec<String> = files.filter_map(|file| file.file_name().into_string().ok()).collect();
+                    let name = path.file_name().unwrap_or_default().to_string_lossy();
+                    let wanted = format!("this has to be {wanted}");
+                    let hint = did_you_mean(&name, names.iter().map(String::as_str), &wanted);
+                    format!("{file}: there is no such file; {hint}")
+                }
+                io::ErrorKind::IsADirectory => format!("{file}: this is a folder, and has to be {wanted}"),
+                _ => format!("{file}: {error}; this has to be {wanted}"),
+            })
+        }
+    }
+
     /// Turns an error while writing to `what` into a failure.
     pub fn writing(what: impl fmt::Display) -> impl FnOnce(io::Error) -> Failure {
         move |error| match error.kind() {

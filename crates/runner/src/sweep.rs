@@ -103,7 +103,7 @@ impl ReadyPlan {
     /// At the first mistake in any of them.
     pub fn read(path: &Path, quick: bool, registry: &Registry) -> Result<Self, Failure> {
         let file = path.display().to_string();
-        let text = fs::read_to_string(path).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
+        let text = fs::read_to_string(path).map_err(Failure::reading(path, "a plan"))?;
         Self::parse(&file, &text, path.parent(), quick, registry)
     }
 

@@ -16,7 +16,7 @@ use std::path::Path;
 /// If the file cannot be read, or if no reference is left.
 pub fn references(path: &Path, only: Option<&str>) -> Result<Vec<Reference>, Failure> {
     let file = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
+    let text = std::fs::read_to_string(path).map_err(Failure::reading(path, "a file of measurements"))?;
     let mut references = Reference::read(&file, &text).map_err(|e| Failure::Input(e.to_string()))?;
     if let Some(only) = only {
         if !references.iter().any(|r| r.id.contains(only)) {

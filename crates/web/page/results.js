@@ -149,5 +149,5 @@ function time() {
   const head = ["Link", "slow start", "recovery", "blocked the receiver", "filled the window"].map(text => html("th", { scope: "col" }, text));
   $("time").replaceChildren(
     html("p", {}, `Where the ${digits(whole)} s of a run went with ${row.label}:`), parts(list, whole), html("ul", { class: "keys" }, ...legend),
-    html("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Seconds by link" }, html("table", {}, html("caption", {}, "Seconds by link"), html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...numbers))));
+    html("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Seconds by link" }, html("table", {}, html("caption", {}, "Seconds by link. Blocked the receiver: later data had arrived and waited for a byte on this link. With several links this is usual, often for most of the time. It delays data, but costs goodput only while the receive window is full."), html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...numbers))));
 }

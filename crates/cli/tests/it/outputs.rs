@@ -131,4 +131,16 @@ fn what_has_no_effect_is_warned_of_once() {
         let warning = "warning: base: the data goes to the client, and no rate limits wifi that way";
         assert_eq!(stderr(&output).matches(warning).count(), 1, "{}", stderr(&output));
     }
+    for command in ["compare", "explain"] {
+        let scheduler = if command == "compare" { "--schedulers" } else { "--scheduler" };
+        let set = |setting| ["--set", setting];
+        let rest =
+            [&["wifi-lte", scheduler, "minrtt"][..], &set("path.wifi.rate=5Mbps"), &set("duration=11s")].concat();
+        let download = set("connection.direction=download");
+        for (more, count) in [(&download[..], 1), (&[], 0)] {
+            let output = pathweave(&folder, &[&[command], &rest[..], more].concat());
+            let warning = "warning: wifi-lte: path.wifi.rate does not reach the data, which goes to the client: ";
+            assert_eq!(stderr(&output).matches(warning).count(), count, "{}", stderr(&output));
+        }
+    }
 }

@@ -164,6 +164,24 @@ fn one_seed_gives_no_green_banner_and_the_terminal_has_the_answer() {
     // By the mean, as there is no interval: an edge.
     assert!(page.contains("<rect class=\"worse\""));
     assert!(page.contains("two radios") && !page.contains(">file.toml") && !page.contains(" file.toml"));
+    // As a comparison calls it.
+    let runs = read(folder.join("out/runs.jsonl"));
+    assert!(runs.contains("\"scenario\":\"two radios\"") && !runs.contains("file.toml"), "{runs}");
+}
+
+#[test]
+fn a_parameter_that_does_not_reach_the_data_is_warned_of_once() {
+    let folder = folder("sweep-unheard");
+    let plan = "format = 1\nname = \"s\"\nscenarios = [\"wifi-lte\"]\nschedulers = [\"minrtt\"]\nseeds = 1\n\
+                set = { duration = \"2s\", measure_from = \"1s\", \"connection.direction\" = \"download\" }\n\
+                [[parameter]]\nname = \"rate\"\nvalues = [5, 30]\nset = { \"path.wifi.rate\" = \"{}Mbps\" }\n";
+    let warning = "warning: wifi-lte: path.wifi.rate does not reach the data, which goes to the client: ";
+    for (text, count) in [(plan.to_owned(), 1), (plan.replace("wifi.rate", "wifi.down.rate"), 0)] {
+        fs::write(folder.join("p.toml"), text).expect("the plan can be written");
+        let output = pathweave(&folder, &["sweep", "p.toml", "--out", &format!("out{count}")]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(stderr(&output).matches(warning).count(), count, "{}", stderr(&output));
+    }
 }
 
 #[test]

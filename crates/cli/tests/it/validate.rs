@@ -45,7 +45,18 @@ fn mistakes_are_told() {
         let output = pathweave(&folder, &[&["validate"], arguments].concat());
         assert_eq!((output.status.code(), stderr(&output).trim()), (Some(2), expected));
     };
-    says(&["ref.jsonl"], "error: ref.jsonl: No such file or directory (os error 2)");
+    let missing = "there is no such file; this has to be a file of measurements";
+    says(&["ref.jsonl"], &format!("error: ref.jsonl: {missing}"));
+    fs::write(folder.join("reference.jsonl"), LINES).expect("the file can be written");
+    says(
+        &["refrence.jsonl"],
+        "error: refrence.jsonl: there is no such file; did you mean `reference.jsonl`? This has to be a file of measurements",
+    );
+    says(
+        &["nowhere/ref.jsonl"],
+        "error: nowhere/ref.jsonl: there is no folder nowhere; this has to be a file of measurements",
+    );
+    says(&["."], "error: .: this is a folder, and has to be a file of measurements");
     fs::write(folder.join("ref.jsonl"), LINES.replace("reno", "vegas")).expect("the file can be written");
     says(&["ref.jsonl"], "error: ref.jsonl:2: scenario.cc = vegas: allowed: reno, cubic");
     fs::write(folder.join("ref.jsonl"), LINES).expect("the file can be written");

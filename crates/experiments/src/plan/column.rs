@@ -102,8 +102,12 @@ fn column(plan: &Plan, number: usize, parameter: &Parameter) -> ParameterColumn 
         if parts.iter().all(|(_, unit)| unit.is_empty()) {
             return Some((numbers(&parts)?, unit_of_settings(parameter)));
         }
-        let units = parts.iter().map(|(_, unit)| unit_of(unit)).collect::<Option<Vec<Unit>>>()?;
-        let least = *units.iter().min_by(|a, b| a.size.total_cmp(&b.size))?;
+        let written = parts.iter().filter(|(_, unit)| !unit.is_empty());
+        let written = written.map(|(_, unit)| unit_of(unit)).collect::<Option<Vec<Unit>>>()?;
+        let least = *written.iter().min_by(|a, b| a.size.total_cmp(&b.size))?;
+        let units =
+            parts.iter().map(|(number, unit)| if unit.is_empty() { bare(number, least) } else { unit_of(unit) });
+        let units = units.collect::<Option<Vec<Unit>>>()?;
         match units.iter().all(|unit| unit.name == least.name) {
             true => Some((numbers(&parts)?, least.name)),
             false => Some((converted(&parts, &units, least)?, least.name)),
@@ -137,6 +141,18 @@ fn converted(parts: &[(&str, &str)], units: &[Unit], least: Unit) -> Option<Vec<
     let is_whole = |x: &f64| libm::trunc(*x) == *x && x.abs() < 9e15;
     let value = |x: f64| if values.iter().all(is_whole) { Value::Whole(x as i64) } else { Value::Number(x) };
     Some(values.iter().map(|x| value(*x)).collect())
+}
+
+/// The unit of a number without one beside numbers in `least`: zero is the same in every unit, and a bare fraction such as
+/// 0.01 is 1 %. `None` for others, which no setting takes.
+fn bare(number: &str, least: Unit) -> Option<Unit> {
+    match number.parse::<f64>() {
+        Ok(0.0) => Some(least),
+        Ok(_) if least.kind == Kind::Fraction => {
+            Some(Unit { written: "", name: "", kind: Kind::Fraction, size: 100.0 })
+        }
+        _ => None,
+    }
 }
 
 /// Splits `30ms` into `30` and `ms`; `None` if the text does not begin with a number.
@@ -225,6 +241,20 @@ mod tests {
         assert_eq!(delay, ("wait_ms".to_owned(), whole(&[570, 20])));
         let rate = one("name = \"rate\"\nvalues = [\"500kbps\", \"1Mbps\"]\nset = { \"path.fast.rate\" = \"{}\" }");
         assert_eq!(rate, ("rate_kbps".to_owned(), whole(&[500, 1000])));
+    }
+
+    #[test]
+    fn numbers_of_which_some_have_a_unit_are_numbers() {
+        let whole = |numbers: &[i64]| numbers.iter().copied().map(Value::Whole).collect::<Vec<_>>();
+        let of = |key: &str, values: &str| {
+            one(&format!("name = \"x\"\nvalues = [{values}]\nset = {{ \"path.fast.{key}\" = \"{{}}\" }}"))
+        };
+        assert_eq!(of("loss", r#"0, "1%", "2%""#), ("x_percent".to_owned(), whole(&[0, 1, 2])));
+        assert_eq!(of("loss", r#""0", "1%", 0.02"#), ("x_percent".to_owned(), whole(&[0, 1, 2])));
+        let half = vec![Value::Number(0.5), Value::Number(1.0)];
+        assert_eq!(of("loss", r#"0.005, "1%""#), ("x_percent".to_owned(), half));
+        let text = |values: [&str; 2]| values.map(|v| Value::Text(v.to_owned())).to_vec();
+        assert_eq!(of("rate", r#""unlimited", "1Mbps""#), ("x".to_owned(), text(["unlimited", "1Mbps"])));
     }
 
     #[test]

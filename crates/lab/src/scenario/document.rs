@@ -237,6 +237,11 @@ impl Document {
         &self.root
     }
 
+    /// The whole text that has a position: the file's, or `KEY=VALUE` of an override.
+    pub(super) fn text_of(&self, place: Place) -> &str {
+        &self.origins[place.origin].1
+    }
+
     /// Makes an error for a position.
     pub fn error(&self, problem: Problem, place: Place, key: &str, value: String, allowed: String) -> ScenarioError {
         let (file, source) = self.origins[place.origin].clone();
@@ -305,7 +310,7 @@ impl Setter {
 }
 
 /// The name of an element of a list.
-fn name_of(element: &Value) -> Option<String> {
+pub(super) fn name_of(element: &Value) -> Option<String> {
     element.entries().iter().find(|e| e.key == "name").and_then(|e| match &e.value.data {
         Data::Scalar(text) => Some(text.clone()),
         _ => None,

@@ -1,5 +1,6 @@
 //! Errors in scenarios: the position, the text there, and what is allowed.
 
+use super::keys::known_keys;
 use core::fmt;
 use core::ops::Range;
 use pathweave_algorithms::{meant, names_in_words};
@@ -11,6 +12,8 @@ pub const SET: &str = "--set";
 pub const SCHEDULERS: &str = "--schedulers";
 /// How a list of allowed keys begins if it is of one section: `after path: 0, wlan, rate`.
 pub(super) const AFTER: &str = "after ";
+/// The sections of a scenario whose settings an override can name; the scenario itself has no name.
+const SECTIONS: [&str; 3] = ["", "connection", "path"];
 /// The key for a scheduler's name.
 const SCHEDULER: &str = "scheduler";
 /// Keys whose values are names, and the kind of thing that they name.
@@ -81,7 +84,15 @@ impl ScenarioError {
             let first = usize::from(words.len() > 1);
             let at = (first..words.len()).find(|i| !is_there(words[*i]))?;
             let with = |name: &String| [&words[..at], &[name.as_str()], &words[at + 1..]].concat().join(".");
-            let names: Vec<String> = near(words[at]).iter().map(with).collect();
+            let mut names: Vec<String> = near(words[at]).iter().map(with).collect();
+            let is_last = at == words.len() - 1;
+            if names.is_empty()
+                && is_last
+                && SECTIONS.iter().any(|section| known_keys(section).into_iter().all(is_there))
+            {
+                names = whole_names(words[at]);
+                names.retain(|name| *name != *self.key);
+            }
             (!names.is_empty()).then_some(Suggestion::Setting(names))
         };
         match self.problem {
@@ -135,6 +146,20 @@ impl fmt::Display for Suggestion {
         let (Suggestion::Setting(names) | Suggestion::Value(names)) = self;
         write!(f, "did you mean {}?", names_in_words(names).unwrap_or_default())
     }
+}
+
+/// The whole names of the settings that were probably meant by a setting's last word: `connection.receive_buffer` for
+/// `receive_buffer`. Empty if several sections have the setting, or none.
+fn whole_names(word: &str) -> Vec<String> {
+    let keys = SECTIONS.map(known_keys);
+    let whole = |word: &str| -> Vec<String> {
+        let sections = SECTIONS.iter().zip(&keys).filter(|(_, keys)| keys.contains(&word));
+        sections.map(|(section, _)| format!("{section}.{word}").trim_start_matches('.').to_owned()).collect()
+    };
+    if keys.iter().any(|keys| keys.contains(&word)) {
+        return Some(whole(word)).filter(|names| names.len() == 1).unwrap_or_default();
+    }
+    meant(word, keys.iter().flatten().copied()).into_iter().flat_map(whole).collect()
 }
 
 /// The names in a text of allowed values: words between commas, after `one of` or a colon.

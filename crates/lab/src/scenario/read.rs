@@ -243,13 +243,18 @@ impl<'a> Reader<'a> {
             let of_link = known_keys("direction");
             let extra = |e: &&Entry| of_link.contains(&e.key.as_str()) || IN_PATH[3..].contains(&e.key.as_str());
             if let Some(extra) = table.1.iter().find(extra) {
-                let allowed = "with links, only name, middlebox, links, cost, quota, priority, backup; the settings of a link belong in [[link]]";
+                let at = |(link, _): (&str, &Value)| format!("link.{link}.{}", extra.key);
+                let there: Vec<String> = self.names("links", &entry.value)?.into_iter().map(at).collect();
+                let allowed = format!(
+                    "name, middlebox, links, cost, quota, priority, backup, because this path has links by name; set {}",
+                    there.join(" and ")
+                );
                 return Err(self.document.error(
                     Problem::UnknownKey,
                     extra.key_place,
                     &extra.key,
                     extra.value.shown(),
-                    allowed.into(),
+                    allowed,
                 ));
             }
             self.route(&entry.value, network, links, &mut path)?;

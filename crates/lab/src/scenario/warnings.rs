@@ -1,9 +1,91 @@
 //! Warnings about a scenario that is allowed but hardly intended.
 
 use super::data::{Direction, Scenario};
+use super::document::{Data, Document, Entry, Value, name_of};
+use super::keys::known_keys;
 use super::link::{Link, Rate};
 
+/// The tables of a path or link with the settings of one direction.
+const DIRECTIONS: [&str; 2] = ["up", "down"];
+
+impl Document {
+    /// Sentences about overrides of a path or link that do not reach the direction of the measured data, because the file
+    /// has a value of its own for that direction. `scenario` is what the document gives.
+    pub fn overrides_without_effect(&self, scenario: &Scenario) -> Vec<String> {
+        let used = scenario.used_links();
+        let mut all = Vec::new();
+        for list in ["link", "path"] {
+            let elements = self.root.entries().iter().find(|e| e.key == list).map_or(&[][..], |e| e.value.elements());
+            for (number, element) in elements.iter().enumerate() {
+                let up = match list {
+                    "link" => 2 * number,
+                    // The settings of a path that names links are the links'.
+                    _ if entry(element, "links").is_some() => continue,
+                    _ => scenario.paths[number].up[0],
+                };
+                let used = [used.contains(&up), used.contains(&(up + 1))];
+                let name = name_of(element).unwrap_or_else(|| number.to_string());
+                let overridden = element.entries().iter().filter(|e| e.value.place.origin() > 0);
+                all.extend(overridden.filter_map(|e| self.unheard(e, element, used, &format!("{list}.{name}"))));
+            }
+        }
+        all
+    }
+
+    /// The sentence about an override in a path or link whose directions are used as `used` says; `None` if it reaches the
+    /// data, or if another override has set the direction.
+    fn unheard(&self, overridden: &Entry, element: &Value, used: [bool; 2], place: &str) -> Option<String> {
+        if !known_keys("direction").contains(&overridden.key.as_str()) {
+            return None;
+        }
+        let mut found = None;
+        for (direction, _) in DIRECTIONS.into_iter().zip(used).filter(|(_, used)| *used) {
+            let own = entry(element, direction).and_then(|table| same_setting(table, &overridden.key))?;
+            if own.value.place.origin() > 0 || own.value.shown() == overridden.value.shown() {
+                return None;
+            }
+            found.get_or_insert((direction, own));
+        }
+        let (direction, own) = found?;
+        let to = if direction == "up" { "server" } else { "client" };
+        let whole = self.text_of(overridden.value.place);
+        let key = whole.split_once('=').map_or(whole, |(key, _)| key);
+        let value = match &own.value.data {
+            Data::Scalar(_) => format!(" = {}", own.value.shown()),
+            _ => String::new(),
+        };
+        Some(format!(
+            "{key} does not reach the data, which goes to the {to}: the scenario has {place}.{direction}.{}{value} for that \
+             direction. Set {place}.{direction}.{} too",
+            own.key, overridden.key
+        ))
+    }
+}
+
+/// The value of a table under `key`.
+fn entry<'a>(table: &'a Value, key: &str) -> Option<&'a Value> {
+    table.entries().iter().find(|e| e.key == key).map(|e| &e.value)
+}
+
+/// The entry of a table that has the setting `key`. A rate and a trace replace each other.
+fn same_setting<'a>(table: &'a Value, key: &str) -> Option<&'a Entry> {
+    let is_rate = |key: &str| key == "rate" || key == "trace";
+    table.entries().iter().find(|e| e.key == key || (is_rate(&e.key) && is_rate(key)))
+}
+
 impl Scenario {
+    /// The links that data of the measured connections goes over, by number.
+    fn used_links(&self) -> Vec<usize> {
+        let measured = self.connections.iter().filter(|c| c.measured);
+        let links = measured.flat_map(|c| {
+            c.paths.iter().flat_map(|path| match c.direction {
+                Direction::Upload => &self.paths[*path].up,
+                Direction::Download => &self.paths[*path].down,
+            })
+        });
+        links.copied().collect()
+    }
+
     /// Sentences about settings that have no effect, and about data that no rate limits.
     pub fn warnings(&self) -> Vec<String> {
         let late = self.links.chunks(2).filter_map(|both| self.late_changes(both));

@@ -48,6 +48,32 @@ fn unknown_keys_list_the_known_ones() {
 }
 
 #[test]
+fn a_setting_of_another_section_is_suggested_by_its_whole_name() {
+    let with = |key: &str| {
+        let mut document = document(&with_connection(""));
+        let wrong = document.set(key, "1").and_then(|()| document.scenario(&Registry::builtin(), &Variant::AsWritten));
+        wrong.expect_err("there is no such setting").to_string()
+    };
+    for (key, meant) in [
+        ("receive_buffer", "`receive_buffer` (did you mean `connection.receive_buffer`?)"),
+        ("path.a.receive_buffer", "`receive_buffer` (did you mean `connection.receive_buffer`?)"),
+        ("path.receive_buffer", "`path.receive_buffer` (did you mean `connection.receive_buffer`?)"),
+        ("recieve_buffer", "`recieve_buffer` (did you mean `connection.receive_buffer`?)"),
+        (
+            "buffer",
+            "`buffer` (did you mean `connection.send_buffer`, `connection.receive_buffer` or `connection.send_buffer_tuning`?)",
+        ),
+        ("connection.loss", "`connection.loss` (did you mean `path.loss`?)"),
+        ("connection.duration", "`connection.duration` (did you mean `duration`?)"),
+    ] {
+        let error = with(key);
+        assert!(error.starts_with(&format!("--set: unknown setting {meant}; ")), "{error}");
+    }
+    let error = with("path.b.rate");
+    assert!(error.starts_with("--set: unknown setting `path.b.rate`; after path there are: "), "{error}");
+}
+
+#[test]
 fn the_nearest_name_comes_first() {
     let starts = |text: &str, expected: &str| {
         let error = error_of(text).to_string();

@@ -168,8 +168,8 @@ fn long_form_mistakes_are_told() {
     );
     says(
         &swap("links = [\"wlan\", \"trunk\"]", "links = [\"wlan\", \"trunk\"]\ndelay = \"5ms\""),
-        "test.toml:24: unknown setting `delay`; there are: with links, only name, middlebox, links, cost, quota, priority, backup; \
-         the settings of a link belong in [[link]]",
+        "test.toml:24: unknown setting `delay`; there are: name, middlebox, links, cost, quota, priority, backup, \
+         because this path has links by name; set link.wlan.delay and link.trunk.delay",
     );
 }
 

@@ -43,3 +43,67 @@ fn data_that_no_rate_limits_is_warned_of() {
     let later = format!("{unlimited}\n[[path.change]]\nat = \"1s\"\nrate = \"1Mbps\"");
     assert_eq!(warnings(&text(&later, download)), [""; 0], "a rate that comes later");
 }
+
+/// The sentences about these overrides of a scenario with two paths, of which `wifi` has download settings of its own.
+fn unheard(direction: &str, overrides: &[(&str, &str)]) -> Vec<String> {
+    let text = format!(
+        "name = \"wifi\"\nrate = \"30Mbps\"\ndown = {{ rate = \"20Mbps\", loss = 0 }}\n[[path]]\nname = \"lte\"\nrate = \"8Mbps\"\n\
+         [[connection]]\ndirection = \"{direction}\"\n"
+    );
+    of_overrides(&with_path(&text), overrides)
+}
+
+fn of_overrides(text: &str, overrides: &[(&str, &str)]) -> Vec<String> {
+    let mut document = document(text);
+    for (key, value) in overrides {
+        document.set(key, value).expect("there is such a setting");
+    }
+    let scenario = document.scenario(&Registry::builtin(), &Variant::AsWritten).expect("it is right");
+    document.overrides_without_effect(&scenario)
+}
+
+#[test]
+fn an_override_that_does_not_reach_the_data_is_warned_of() {
+    let rate = "does not reach the data, which goes to the client: the scenario has path.wifi.down.rate = 20Mbps for that direction. \
+                Set path.wifi.down.rate too";
+    for (key, value) in [("path.wifi.rate", "5Mbps"), ("path.0.rate", "5Mbps"), ("path.rate", "5Mbps")] {
+        assert_eq!(unheard("download", &[(key, value)]), [format!("{key} {rate}")]);
+    }
+    assert_eq!(
+        unheard("download", &[("path.wifi.loss", "1%")]),
+        [
+            "path.wifi.loss does not reach the data, which goes to the client: the scenario has path.wifi.down.loss = 0 for that \
+             direction. Set path.wifi.down.loss too"
+        ]
+    );
+    let trace = unheard("download", &[("path.wifi.trace", "lte.down")]);
+    assert!(trace[0].ends_with("has path.wifi.down.rate = 20Mbps for that direction. Set path.wifi.down.trace too"));
+    assert_eq!(unheard("upload", &[("connection.direction", "download"), ("path.wifi.rate", "5Mbps")]).len(), 1);
+}
+
+#[test]
+fn an_override_that_reaches_the_data_or_comes_with_its_own_direction_is_not_warned_of() {
+    for overrides in [
+        &[("path.wifi.delay", "5ms")][..],
+        &[("path.lte.rate", "5Mbps")],
+        &[("path.wifi.rate", "20Mbps")],
+        &[("path.wifi.down.rate", "5Mbps")],
+        &[("path.wifi.rate", "5Mbps"), ("path.wifi.down.rate", "5Mbps")],
+        &[("path.down.rate", "5Mbps"), ("path.rate", "5Mbps")],
+        &[("path.wifi.cost", "1")],
+    ] {
+        assert_eq!(unheard("download", overrides), [""; 0], "{overrides:?}");
+    }
+    assert_eq!(unheard("upload", &[("path.wifi.rate", "5Mbps")]), [""; 0]);
+    let both =
+        "name = \"wifi\"\ndown = { rate = \"20Mbps\" }\n[[connection]]\n[[connection]]\ndirection = \"download\"\n";
+    assert_eq!(of_overrides(&with_path(both), &[("path.wifi.rate", "5Mbps")]), [""; 0], "an upload is measured too");
+}
+
+#[test]
+fn a_link_of_a_scenario_in_long_form_is_warned_of_too() {
+    let text = read(&with_path("name = \"wifi\"\nrate = \"8Mbps\"\ndown = { rate = \"4Mbps\" }\n")).to_toml();
+    let [warning] = &of_overrides(&text, &[("link.wifi.rate", "5Mbps")])[..] else { panic!("one warning") };
+    assert!(warning.contains("goes to the server: the scenario has link.wifi.up.rate = 8Mbps"), "{warning}");
+    assert_eq!(of_overrides(&text, &[("link.wifi.up.rate", "5Mbps")]), [""; 0]);
+}
