@@ -15,7 +15,7 @@ use pathweave_algorithms::Registry;
 use pathweave_units::Duration;
 
 /// Time limit of scenarios in which every measured connection ends by itself.
-const TIME_LIMIT: Duration = Duration::from_secs(600);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 impl Document {
     /// The scenario of one variant, with every override applied and every value checked.
