@@ -1,7 +1,6 @@
 //! Reads the sections of a document's tree, their keys, and the links and paths of the network.
 
-use super::build::TIME_LIMIT;
-use super::data::{Node, Path};
+use super::data::{Node, Path, TIME_LIMIT};
 use super::document::{Data, Document, Entry, Place, Value, shown};
 use super::error::{Problem, ScenarioError};
 use super::keys::{IN_PATH, known_keys};
