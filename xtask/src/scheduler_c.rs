@@ -13,11 +13,13 @@ const CRATE: &str = "crates/scheduler-c";
 /// The library's name, and the crate's.
 const LIBRARY: &str = "pathweave_scheduler";
 const BUILT: &str = "pathweave_scheduler_c";
+/// The examples.
+pub(crate) const EXAMPLES: &str = "crates/scheduler-c/examples";
 /// The header, and the description for pkg-config.
 const HEADER: &str = "pathweave_scheduler.h";
 const DESCRIPTION: &str = "pathweave-scheduler.pc";
 /// The schedulers that the example compares. The first must carry more than twice as much.
-const COMPARED: [&str; 2] = ["weave", "roundrobin"];
+pub(crate) const COMPARED: [&str; 2] = ["weave", "roundrobin"];
 /// Warnings, which are errors in the example and the header.
 const STRICT: &str = "-Wall -Wextra -Werror -pedantic";
 
@@ -64,8 +66,7 @@ pub(crate) fn install(prefix: &Path) -> Result<(), String> {
     copy(root().join(CRATE).join("include").join(HEADER), include.join(HEADER))?;
     let description = root().join(CRATE).join(format!("{DESCRIPTION}.in"));
     let text = fs::read_to_string(&description).map_err(|e| format!("{}: {e}", description.display()))?;
-    let prefix_text = prefix.to_str().ok_or("the folder's name is not UTF-8")?;
-    let text = text.replace("@prefix@", prefix_text).replace("@version@", VERSION);
+    let text = text.replace("@version@", VERSION);
     let file = lib.join("pkgconfig").join(DESCRIPTION);
     fs::write(&file, text.replace("@private@", &private_libraries()?)).map_err(|e| format!("{}: {e}", file.display()))
 }
@@ -86,26 +87,36 @@ fn private_libraries() -> Result<String, String> {
     Ok(needed.join(" "))
 }
 
-/// Compiles the header as C and C++ and the example against both libraries, with what pkg-config says, and runs the example
-/// under valgrind.
+/// Lays out the library that was built, and tries it ([`check_in`]).
 ///
 /// # Errors
-/// A warning, an error of memory, or a goodput that is not as it should be.
+/// As [`install`] and [`check_in`].
 pub(crate) fn check() -> Result<(), String> {
     let prefix = target().join("scheduler-c/prefix");
     let _ = fs::remove_dir_all(&prefix);
     install(&prefix)?;
-    header(&prefix)?;
-    let shared = example(&prefix, "shared", &[])?;
-    let of_static = example(&prefix, "static", &["--static"])?;
-    let outputs = [
-        valgrind(Command::new("valgrind").env("LD_LIBRARY_PATH", prefix.join("lib")), &shared)?,
-        valgrind(&mut Command::new("valgrind"), &of_static)?,
-    ];
-    match outputs[0] == outputs[1] {
-        true => compare(&outputs[0]),
-        false => Err(format!("the libraries differ:\n{}{}", outputs[0], outputs[1])),
+    check_in(&prefix).map(drop)
+}
+
+/// Compiles the header as C and C++, and the examples against the libraries below `prefix`, with what pkg-config says, and
+/// runs the examples under valgrind. Returns the one of two paths that is linked with the shared library, and its output.
+///
+/// # Errors
+/// A warning, an error of memory, or a goodput that is not as it should be.
+pub(crate) fn check_in(prefix: &Path) -> Result<(PathBuf, String), String> {
+    header(prefix)?;
+    let shared = example(prefix, "two_paths", "shared", &[])?;
+    let of_static = example(prefix, "two_paths", "static", &["--static"])?;
+    let lib = prefix.join("lib");
+    let output = valgrind(Command::new("valgrind").env("LD_LIBRARY_PATH", &lib), &shared, &COMPARED)?;
+    let other = valgrind(&mut Command::new("valgrind"), &of_static, &COMPARED)?;
+    let tunnel = example(prefix, "tunnel", "shared", &[])?;
+    both_filled(&valgrind(Command::new("valgrind").env("LD_LIBRARY_PATH", &lib), &tunnel, &COMPARED[..1])?)?;
+    if output != other {
+        return Err(format!("the libraries differ:\n{output}{other}"));
     }
+    compare(&output)?;
+    Ok((shared, output))
 }
 
 /// Compiles a file that includes the header and nothing else.
@@ -117,8 +128,8 @@ fn header(prefix: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Compiles the example with what pkg-config says.
-fn example(prefix: &Path, name: &str, how: &[&str]) -> Result<PathBuf, String> {
+/// Compiles an example with what pkg-config says.
+fn example(prefix: &Path, name: &str, kind: &str, how: &[&str]) -> Result<PathBuf, String> {
     let mut said = program("pkg-config", "--cflags --libs");
     said.args(how).arg("pathweave-scheduler").env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
     let mut said = String::from_utf8_lossy(&capture(&mut said)?).into_owned();
@@ -127,29 +138,41 @@ fn example(prefix: &Path, name: &str, how: &[&str]) -> Result<PathBuf, String> {
         // the shared C library.
         said = said.replace(&format!("-l{LIBRARY}"), &format!("-l:lib{LIBRARY}.a"));
     }
-    let made = target().join("scheduler-c").join(format!("two_paths-{name}"));
-    let source = root().join(CRATE).join("examples/two_paths.c");
+    let made = target().join("scheduler-c").join(format!("{name}-{kind}"));
+    let source = root().join(EXAMPLES).join(format!("{name}.c"));
     let flags = format!("-std=c11 -O1 -g {STRICT}");
     run(program("gcc", &flags).arg(source).arg("-o").arg(&made).args(said.split_whitespace()))?;
     Ok(made)
 }
 
-/// Runs the example under valgrind; returns its output.
-fn valgrind(command: &mut Command, example: &Path) -> Result<String, String> {
-    command.args(["--quiet", "--error-exitcode=1", "--leak-check=full"]).arg(example).args(COMPARED);
+/// Runs an example with these schedulers under valgrind; returns its output.
+fn valgrind(command: &mut Command, example: &Path, schedulers: &[&str]) -> Result<String, String> {
+    command.args(["--quiet", "--error-exitcode=1", "--leak-check=full"]).arg(example).args(schedulers);
     let output = capture(command)?;
     let text = String::from_utf8_lossy(&output).into_owned();
     print!("{text}");
     Ok(text)
 }
 
-/// Checks what the example says: the first scheduler fills the fast path, and the second waits for the slow one.
+/// What a scheduler delivers, by an example's output, 10⁶ bit/s.
+fn goodput(output: &str, name: &str) -> Option<f64> {
+    let line = output.lines().find(|line| line.split_whitespace().next() == Some(name))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Checks what the tunnel says: both paths are filled, of 20 and 120 Mbit/s. A hundredth of the packets on the second is
+/// lost, and a tenth of the time is left for the first round trips.
+fn both_filled(output: &str) -> Result<(), String> {
+    match goodput(output, COMPARED[0]) {
+        Some(mbps) if (0.9 * (20.0 + 0.99 * 120.0)..20.0 + 0.99 * 120.0).contains(&mbps) => Ok(()),
+        _ => Err(format!("the tunnel does not fill both paths:\n{output}")),
+    }
+}
+
+/// Checks what the example of two paths says: the first scheduler fills the fast path, and the second waits for the slow
+/// one.
 fn compare(output: &str) -> Result<(), String> {
-    let goodput = |name: &str| -> Option<f64> {
-        let line = output.lines().find(|line| line.split_whitespace().next() == Some(name))?;
-        line.split_whitespace().nth(1)?.parse().ok()
-    };
-    match COMPARED.map(goodput) {
+    match COMPARED.map(|name| goodput(output, name)) {
         [Some(first), Some(second)] if first > 2.0 * second && second > 0.0 => Ok(()),
         _ => Err(format!("{} does not carry twice as much as {}:\n{output}", COMPARED[0], COMPARED[1])),
     }
@@ -164,5 +187,8 @@ mod tests {
         assert_eq!(compare("weave 50.0 Mbit/s\nroundrobin 8.0 Mbit/s\n"), Ok(()));
         assert!(compare("weave 50.0 Mbit/s\nroundrobin 30.0 Mbit/s\n").is_err());
         assert!(compare("weave 50.0 Mbit/s\n").is_err());
+        assert_eq!(both_filled("weave 135.0 Mbit/s of 140\n"), Ok(()));
+        assert!(both_filled("weave 118.0 Mbit/s of 140\n").is_err(), "LTE is not used");
+        assert!(both_filled("weave 141.0 Mbit/s of 140\n").is_err(), "more than there is");
     }
 }

@@ -8,7 +8,7 @@ use crate::terminal::Progress;
 use pathweave_algorithms::Registry;
 use pathweave_lab::results::{RunResult, Status};
 use pathweave_lab::sim::Simulation;
-use pathweave_report::{Comparison, csv, ranked};
+use pathweave_report::{Comparison, csv, ranked, unused_rates};
 use pathweave_runner::{
     DEFAULT_SCENARIO, Engine, Failure, Request, RunOutcome, RunPlan, execute, open, planned as asked_for, write_pages,
 };
@@ -69,6 +69,7 @@ pub(crate) fn compare(options: &CompareOptions, registry: &Registry, engine: &En
     let text = shown(&comparisons, options, &pages, terminal::columns());
     output::show(&text, output::on_stdout(outputs()))?;
     let mut problems = problems(&results);
+    unused_rates(&results).iter().for_each(|sentence| problems.push_str(&format!("note: {sentence}\n")));
     if results.len() < planned {
         let runs = counted(planned, "run");
         problems.push_str(&format!("Stopped early: {} of {runs} are finished and counted.\n", results.len()));

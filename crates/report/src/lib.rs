@@ -45,6 +45,7 @@ mod time_spent;
 mod timeline;
 mod topology;
 mod units;
+mod unused_rate;
 mod validation;
 mod verdict;
 
@@ -67,5 +68,6 @@ pub use table::table;
 pub use time_spent::{explained, where_the_time_went};
 pub use timeline::{reasons, timeline};
 pub use topology::link_text;
+pub use unused_rate::unused_rates;
 pub use validation::{agreement_svg, differences_svg};
 pub use verdict::{Tone, Verdict, verdict};

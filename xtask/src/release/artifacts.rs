@@ -1,11 +1,13 @@
-//! Builds what a release has: crates, the command, the Debian package, wheels, the source distribution, bills of materials.
+//! Builds what a release has: crates, the command, the Debian package, the C library, wheels, the source distribution,
+//! bills of materials.
 
 use super::manifests::published;
 use super::tools::{environment, first_in_path, with_subcommands};
-use super::{MACHINE, VERSION, folder, training, wrong};
+use super::{C_LIBRARY, MACHINE, VERSION, folder, training, wrong};
 use crate::run::{capture, cargo, program, root, run, target};
+use crate::scheduler_c;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The target of the command: static, so it runs on every Linux.
@@ -81,13 +83,42 @@ pub(super) fn command(trained: bool) -> Result<(), String> {
         bin/pathweave completions zsh >share/zsh/site-functions/_pathweave
         bin/pathweave completions fish >share/fish/vendor_completions.d/pathweave.fish
         cp "$2"/LICENSE-* "$2/README.md" "$2/CHANGELOG.md" share/doc/pathweave/
-        tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$4" --transform="s,^\.,$3," . | gzip -9 -n >"$5"
     "#;
     fs::create_dir_all(&stage).map_err(wrong(&stage))?;
-    let archive = folder().join(format!("{name}.tar.gz"));
+    let mut fill = Command::new("sh");
+    fill.args(["-euc", script, "sh"]).arg(built().join("pathweave")).arg(root());
+    run(fill.current_dir(&stage))?;
+    pack(&stage, &name)
+}
+
+/// Packs a folder as the archive `NAME.tar.gz`, in which the folder is called `name`.
+fn pack(folder_to_pack: &Path, name: &str) -> Result<(), String> {
+    let script = r#"
+        tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$2" --transform="s,^\.,$1," . | gzip -9 -n >"$3"
+    "#;
     let mut pack = Command::new("sh");
-    pack.args(["-euc", script, "sh"]).arg(built().join("pathweave")).arg(root()).arg(&name).arg(time()?).arg(archive);
-    run(pack.current_dir(&stage))
+    pack.args(["-euc", script, "sh", name, &time()?]).arg(folder().join(format!("{name}.tar.gz")));
+    run(pack.current_dir(folder_to_pack))
+}
+
+/// Builds the schedulers as a C library, and packs it with its header, its documentation and the examples.
+///
+/// # Errors
+/// If it does not build, or a file cannot be written.
+pub(super) fn c_library() -> Result<(), String> {
+    scheduler_c::build()?;
+    let stage = target().join("scheduler-c/package");
+    let _ = fs::remove_dir_all(&stage);
+    scheduler_c::install(&stage)?;
+    let script = r#"
+        umask 022
+        mkdir -p share/doc/pathweave-scheduler
+        cp "$1"/LICENSE-* "$1"/docs/embedding.md "$1"/docs/embedding-c.md "$1/$2"/*.c share/doc/pathweave-scheduler/
+    "#;
+    let mut fill = Command::new("sh");
+    fill.args(["-euc", script, "sh"]).arg(root()).arg(scheduler_c::EXAMPLES);
+    run(fill.current_dir(&stage))?;
+    pack(&stage, C_LIBRARY)
 }
 
 /// Packs the command for Debian.

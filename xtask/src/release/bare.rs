@@ -4,7 +4,7 @@ use super::{folder, wrong};
 use crate::run::{program, run, target};
 use crate::setup::DEBOOTSTRAP;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Debian's release. Its Python is the oldest that the package supports.
@@ -54,6 +54,11 @@ impl Bare {
         run(program("cp", "--recursive").arg(folder()).arg(copy.0.join(RELEASE)))?;
         run(&mut copy.inside(&format!("for name in {ABSENT}; do ! command -v $name; done")))?;
         Ok(copy)
+    }
+
+    /// Copies a file or a folder of this machine to `to`, a path inside.
+    pub(super) fn copy(&self, from: &Path, to: &str) -> Result<(), String> {
+        run(program("cp", "--archive").arg(from).arg(self.0.join(to.trim_start_matches('/'))))
     }
 
     /// Runs a script inside, as root, with nothing of this machine's environment.

@@ -1,12 +1,14 @@
 //! Tries a release in a bare Debian: the command, the Debian package and the wheel must give their first answer soon, and it
-//! must be the right one.
+//! must be the right one. A program that is linked with the C library must run there.
 
 use super::bare::{self, Bare};
-use super::{MACHINE, VERSION, folder};
+use super::{C_LIBRARY, MACHINE, VERSION, folder, wrong};
 use crate::python::readme_example;
 use crate::results::{check_first_answer, text};
-use crate::run::{capture, program, run, works};
+use crate::run::{capture, program, run, target, works};
+use crate::scheduler_c;
 use crate::steps::{Steps, now};
+use std::fs;
 use std::time::Duration;
 
 /// The longest that an artifact may take from being unpacked to its first answer.
@@ -23,6 +25,7 @@ pub(crate) fn check(steps: &mut Steps) {
     steps.step("command without any library", |_| alone());
     steps.step("install script", |_| script());
     steps.step("Debian package", |_| debian());
+    steps.step("C library", |_| c_library());
     steps.step("wheel", |_| wheel());
 }
 
@@ -77,6 +80,24 @@ fn debian() -> Result<(), String> {
     let texts = "gzip -t /usr/share/man/man1/pathweave-compare.1.gz; ls /usr/share/bash-completion/completions/pathweave; \
                  grep CAP_NET_ADMIN /usr/share/doc/pathweave/README.Debian; dpkg --purge pathweave; ! command -v pathweave";
     run(&mut bare.inside(texts))
+}
+
+/// The archive of the C library as a user unpacks it: programs are compiled against it on this machine, and the one with
+/// the shared library runs in the bare system too, whose C library is older.
+fn c_library() -> Result<(), String> {
+    let place = target().join("scheduler-c/unpacked");
+    let _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(&place).map_err(wrong(&place))?;
+    let archive = folder().join(format!("{C_LIBRARY}.tar.gz"));
+    run(program("tar", "--extract --gzip --strip-components=1 --file").arg(archive).arg("--directory").arg(&place))?;
+    run(program("ls", "share/doc/pathweave-scheduler/embedding-c.md").current_dir(&place))?;
+    let (example, output) = scheduler_c::check_in(&place)?;
+    let bare = Bare::new("c")?;
+    bare.copy(&place, "/pathweave")?;
+    bare.copy(&example, "/example")?;
+    let [first, second] = scheduler_c::COMPARED;
+    let said = text(&mut bare.inside(&format!("LD_LIBRARY_PATH=/pathweave/lib /example {first} {second}")))?;
+    if said == output { Ok(()) } else { Err(format!("the example says something else in the bare system:\n{said}")) }
 }
 
 /// The wheel in a new virtual environment, and the README's example. Its answer must be the command's.

@@ -20,6 +20,9 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// `pathweave-ANYTHING.tar.gz` for the source of the Python package.
 const MACHINE: &str = "x86_64-linux-musl";
 
+/// The name of the C library's archive and of the folder in it, for Linux with glibc.
+const C_LIBRARY: &str = concat!("libpathweave-scheduler_", env!("CARGO_PKG_VERSION"), "_x86_64-linux-gnu");
+
 /// The folder of the release.
 fn folder() -> PathBuf {
     target().join("dist").join(format!("pathweave-{VERSION}"))
@@ -42,6 +45,7 @@ pub(crate) fn make(steps: &mut Steps, trained: bool) {
     if steps.step("command", |_| artifacts::command(trained)) {
         steps.step("Debian package", |_| artifacts::debian());
     }
+    steps.step("C library", |_| artifacts::c_library());
     for machine in artifacts::WHEELS {
         steps.step(&format!("wheel for {machine}"), |_| artifacts::wheel(machine));
     }

@@ -1,7 +1,7 @@
 //! Builds a scenario that is ready to run from a document.
 
 use super::connection::Maker;
-use super::data::{EndsWith, Scenario, TraceStart};
+use super::data::{EndsWith, Scenario, TIME_LIMIT, TraceStart};
 use super::document::{Document, Entry};
 use super::error::{Problem, ScenarioError};
 use super::keys::known_keys;
@@ -13,9 +13,6 @@ use super::traffic;
 use crate::value_parser::{PositiveTime, ValueParser};
 use pathweave_algorithms::Registry;
 use pathweave_units::Duration;
-
-/// Time limit of scenarios in which every measured connection ends by itself.
-const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 impl Document {
     /// The scenario of one variant, with every override applied and every value checked.

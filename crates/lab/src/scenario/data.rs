@@ -8,6 +8,9 @@ use pathweave_proto::host::Host;
 use pathweave_units::{Bitrate, Duration};
 use serde::{Deserialize, Serialize};
 
+/// Time limit of scenarios in which every measured connection ends by itself.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(600);
+
 /// Everything that determines a run, except its seed and the contents of the trace files that it names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {

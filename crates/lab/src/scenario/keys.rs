@@ -9,7 +9,7 @@ pub(crate) const IN_PATH: &[&str] = &["name", "middlebox", "links", "up", "down"
 /// Keys of `[[link]]` beside the settings of links.
 pub(crate) const IN_LINK: &[&str] = &["name", "between", "up", "down", "change"];
 /// Keys of `[[path.change]]` and `[[link.change]]` beside the settings of links.
-pub(crate) const IN_CHANGE: &[&str] = &["at", "direction", "up"];
+pub(crate) const IN_CHANGE: &[&str] = &["at", "every", "direction", "up"];
 /// Keys of `[[connection]]` beside the settings of connections.
 pub(crate) const IN_CONNECTION: &[&str] = &["name", "paths", "count"];
 /// Keys of `[[traffic]]` beside the settings of traffic.

@@ -1,17 +1,20 @@
 //! Reads the sections of a document's tree, their keys, and the links and paths of the network.
 
-use super::data::{Node, Path};
+use super::data::{Node, Path, TIME_LIMIT};
 use super::document::{Data, Document, Entry, Place, Value, shown};
 use super::error::{Problem, ScenarioError};
 use super::keys::{IN_PATH, known_keys};
 use super::link::{Change, Link, LinkChange, LinkSettings, default_link};
 use super::setting::{LINK, PATH, Setting, TRACE, change_of};
 use crate::middlebox::{Middlebox, MiddleboxParser};
-use crate::value_parser::{Bool, Name, Time, ValueParser, Wrong};
+use crate::value_parser::{Bool, Name, PositiveTime, Time, ValueParser, Wrong};
 use pathweave_units::Duration;
 use std::collections::BTreeMap;
 
 type Result<T> = core::result::Result<T, ScenarioError>;
+
+/// Most times that one table repeats a change (`every`).
+const MOST_REPEATS: u64 = 10_000;
 
 /// The names of elements and their numbers.
 pub(crate) type Names = BTreeMap<String, usize>;
@@ -381,12 +384,14 @@ impl<'a> Reader<'a> {
     fn changes(&self, table: &(&'a Value, &'a [Entry])) -> Result<(bool, bool, Vec<Change>)> {
         self.check_keys(table.1, &known_keys("change"))?;
         let mut at: Option<Duration> = None;
+        let mut every = None;
         let mut to = (true, true);
         let mut settings = default_link();
         let mut changed = Vec::new();
         for entry in table.1 {
             match entry.key.as_str() {
                 "at" => at = Some(self.read::<Time>("at", &entry.value)?),
+                "every" => every = Some((self.read::<PositiveTime>("every", &entry.value)?, &entry.value)),
                 "direction" => {
                     to = match self.text("direction", &entry.value)?.as_str() {
                         "both" => (true, true),
@@ -401,10 +406,24 @@ impl<'a> Reader<'a> {
         }
         let at = at.ok_or_else(|| self.missing(table.0.place, "at", Time::allowed()))?;
         self.link_settings(table.1, &mut settings)?;
-        for entry in table.1 {
-            changed.extend(change_of(&entry.key, &settings).map(|change: LinkChange| Change { at, change }));
+        for at in self.times(at, every)? {
+            let change = |entry: &Entry| change_of(&entry.key, &settings);
+            changed.extend(table.1.iter().filter_map(change).map(|change: LinkChange| Change { at, change }));
         }
         Ok((to.0, to.1, changed))
+    }
+
+    /// The times of a change that begins at `first`: this time and, with `every`, each later one within the run.
+    fn times(&self, first: Duration, every: Option<(Duration, &'a Value)>) -> Result<Vec<Duration>> {
+        let Some((every, value)) = every else { return Ok(vec![first]) };
+        let duration = self.document.root.entries().iter().find(|e| e.key == "duration");
+        let end = duration.map_or(Ok(TIME_LIMIT), |entry| self.read::<PositiveTime>("duration", &entry.value))?;
+        let more = end.saturating_sub(first).as_nanos().saturating_sub(1) / every.as_nanos();
+        if more >= MOST_REPEATS {
+            let allowed = format!("a time that is contained at most {MOST_REPEATS} times in the run of {end}");
+            return Err(self.conflict("every", value, allowed));
+        }
+        Ok((0..=more).map(|i| first + every.saturating_mul(i)).collect())
     }
 }
 

@@ -8,7 +8,7 @@ use super::link::default_link;
 use super::setting::{CONNECTION, LINK, PATH, SCENARIO, Setting, TRACE, TRAFFIC};
 use crate::middlebox::MiddleboxParser;
 use crate::value_parser::compound::Kind;
-use crate::value_parser::{Bool, Name, Time, ValueParser};
+use crate::value_parser::{Bool, Name, PositiveTime, Time, ValueParser};
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
@@ -83,6 +83,9 @@ fn both_directions() -> Map<String, Value> {
     }
     let mut change = direction();
     change.insert("at".into(), Time::schema().to_value());
+    let mut every = PositiveTime::schema();
+    every.insert("description".into(), "Repeats the change this often until the end of the run".into());
+    change.insert("every".into(), every.to_value());
     change.insert("direction".into(), json!({ "enum": ["both", "up", "down"] }));
     change.insert("up".into(), Bool::schema().to_value());
     all.insert("change".into(), list("Changes over time", &object(change, &["at"])));

@@ -3,8 +3,8 @@
 
 use super::data::{Connection, Direction, EndsWith, HostParser, Path, PathMode, Scenario, TraceStart, Traffic};
 use super::kinds::{
-    AlgorithmParser, JitterParser, LossParser, PacingParser, PathManagerParser, QueueParser, RateParser,
-    ReceiveBufferParser, ReorderParser, TraceParser, TrafficPatternParser, WorkloadParser,
+    ControllerParser, JitterParser, LossParser, PacingParser, PathManagerParser, QueueParser, RateParser,
+    ReceiveBufferParser, ReorderParser, SchedulerParser, TraceParser, TrafficPatternParser, WorkloadParser,
 };
 use super::link::{LinkChange, LinkSettings};
 use crate::value_parser::compound::Kind;
@@ -185,8 +185,8 @@ pub(crate) const CONNECTION: &[Setting<Connection>] = settings!(Connection {
     DirectionParser, direction as "direction", "Who sends: the client (upload) or the server (download)";
     WorkloadParser, workload as "workload", "What is sent";
     Text, page as "page", "Connections with the same page load its objects together (workload web); by default each [[connection]] has a page of its own";
-    AlgorithmParser, engine.scheduler as "scheduler", "The packet scheduler";
-    AlgorithmParser, engine.congestion as "congestion", "The congestion controller of each subflow";
+    SchedulerParser, engine.scheduler as "scheduler", "The packet scheduler (`pathweave list schedulers`)";
+    ControllerParser, engine.congestion as "congestion", "The congestion controller of each subflow (`pathweave list controllers`)";
     Size, engine.send_buffer as "send_buffer", "Size of the send buffer";
     ReceiveBufferParser, engine.receive_buffer as "receive_buffer", "Size of the receive buffer, which is the largest window that is offered; auto grows it as Linux does";
     HostParser, host as "host",

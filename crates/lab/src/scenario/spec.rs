@@ -3,7 +3,7 @@
 
 use super::data::{Algorithm, Connection, PathMode, default_connection};
 use super::error::{Problem, SCHEDULERS, ScenarioError};
-use super::kinds::AlgorithmParser;
+use super::kinds::SchedulerParser;
 use super::setting::CONNECTION;
 use crate::value_parser::ValueParser;
 use pathweave_algorithms::Registry;
@@ -30,7 +30,7 @@ impl SchedulerSpec {
     /// If the text is not a name followed by `key=value` after colons.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         let text = text.trim();
-        match AlgorithmParser::read(text) {
+        match SchedulerParser::read(text) {
             Ok(algorithm) => Ok(SchedulerSpec { text: text.to_owned(), algorithm }),
             Err(wrong) => {
                 let (part, value) = wrong.part.unwrap_or_else(|| ("scheduler".into(), text.to_owned()));

@@ -35,7 +35,7 @@ fn every_example_runs() {
         .filter_map(|file| file.strip_suffix(".toml").map(str::to_owned))
         .collect();
     names.sort();
-    assert_eq!(names, ["cross-traffic", "outage", "topology", "trace"]);
+    assert_eq!(names, ["bonding", "cross-traffic", "outage", "topology", "trace"]);
     for name in names {
         let r = result(&name, &minrtt(), 1);
         assert_eq!((r.scenario.as_str(), r.status), (name.as_str(), Status::Completed));
@@ -63,6 +63,16 @@ fn cross_traffic_has_results_of_its_own() {
     assert_eq!(names, [("measured", true), ("tcp", false), ("messages", false)]);
     assert!((0.9..1.1).contains(&r.connections[2].goodput_mbps), "messages of 1 Mbit/s: {:?}", r.connections[2]);
     assert!(r.connections[1].goodput_mbps > 1.0 && r.metrics.fairness.is_some_and(|f| f < 1.0));
+}
+
+#[test]
+fn the_dish_is_gone_every_15_seconds() {
+    let r = result("bonding", &minrtt(), 1);
+    let starlink = &r.series.per_path_mbps[1];
+    let without: Vec<usize> = (10..starlink.len()).filter(|step| starlink[*step] == 0.0).collect();
+    let gone = |step: &usize| (150..155).contains(step) || (300..305).contains(step);
+    assert!(without.iter().all(gone), "{without:?}");
+    assert!(without.contains(&151) && without.contains(&301), "{without:?}");
 }
 
 #[test]

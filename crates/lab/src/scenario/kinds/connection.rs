@@ -193,10 +193,16 @@ impl ValueParser for ReceiveBufferParser {
     }
 }
 
-/// An algorithm with its parameters. Whether the registry has it is checked later.
-pub(crate) struct AlgorithmParser;
+/// A scheduler (or else a congestion controller) with its parameters. Whether the registry has it is checked later.
+pub(crate) struct AlgorithmParser<const SCHEDULER: bool>;
 
-impl ValueParser for AlgorithmParser {
+/// A scheduler with its parameters.
+pub(crate) type SchedulerParser = AlgorithmParser<true>;
+
+/// A congestion controller with its parameters.
+pub(crate) type ControllerParser = AlgorithmParser<false>;
+
+impl<const SCHEDULER: bool> ValueParser for AlgorithmParser<SCHEDULER> {
     type Value = Algorithm;
     fn allowed() -> String {
         "a name, with parameters after colons: name:key=value:key=value".into()
@@ -223,6 +229,6 @@ impl ValueParser for AlgorithmParser {
         one_of(&[table.to_value()], Self::examples(), &[])
     }
     fn examples() -> &'static [&'static str] {
-        &["minrtt", "blest:lambda=1.2"]
+        if SCHEDULER { &["minrtt", "blest:lambda=1.2"] } else { &["cubic", "vegas:alpha=4"] }
     }
 }

@@ -4,6 +4,8 @@ mod connection;
 mod link;
 mod traffic;
 
-pub(crate) use connection::{AlgorithmParser, PacingParser, PathManagerParser, ReceiveBufferParser, WorkloadParser};
+pub(crate) use connection::{
+    ControllerParser, PacingParser, PathManagerParser, ReceiveBufferParser, SchedulerParser, WorkloadParser,
+};
 pub(crate) use link::{JitterParser, LossParser, QueueParser, RateParser, ReorderParser, TraceParser};
 pub(crate) use traffic::TrafficPatternParser;

@@ -336,6 +336,14 @@ fn changes_have_a_time_and_a_direction() {
         &with_path("[[path.change]]\nat = \"1s\"\ndirection = \"left\""),
         "test.toml:7: direction = left: allowed: both, up, down",
     );
+    says(
+        &with_path("[[path.change]]\nat = \"1s\"\nevery = \"0s\""),
+        "test.toml:7: every = 0s: allowed: a time above zero such as 10ms or 1.5s",
+    );
+    says(
+        &with_path("[[path.change]]\nat = \"1s\"\nevery = \"1us\""),
+        "test.toml:7: every = 1us: allowed: a time that is contained at most 10000 times in the run of 5s",
+    );
 }
 
 #[test]

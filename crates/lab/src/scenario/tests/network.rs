@@ -102,6 +102,34 @@ fn changes_come_by_time_and_direction() {
     assert_eq!(*down, [off]);
 }
 
+#[test]
+fn a_change_comes_again_until_the_end_of_the_run() {
+    let times = |change: &str, overrides: &[(&str, &str)]| -> Vec<String> {
+        let mut document = document(&with_path(&format!("[[path.change]]\n{change}\nrate = \"1Mbps\"")));
+        overrides.iter().for_each(|(key, value)| document.set(key, value).expect("a setting"));
+        let scenario = document.scenario(&Registry::builtin(), &Variant::AsWritten).expect("a scenario");
+        assert_eq!(scenario.links[0].changes, scenario.links[1].changes);
+        scenario.links[0].changes.iter().map(|change| change.at.to_string()).collect()
+    };
+    // The run ends at 5 s, and nothing that changes then has an effect.
+    assert_eq!(times("at = \"1s\"\nevery = \"1s\"", &[]), ["1s", "2s", "3s", "4s"]);
+    assert_eq!(times("every = \"1s\"\nat = \"1s\"", &[("duration", "5001ms")]).len(), 5);
+    assert_eq!(times("at = \"2s\"\nevery = \"1ms\"", &[]).len(), 3000);
+    assert_eq!(times("at = \"4s\"\nevery = \"1s\"", &[]), ["4s"]);
+    assert_eq!(times("at = \"6s\"\nevery = \"1s\"", &[]), ["6s"], "one, of which the command warns");
+}
+
+#[test]
+fn repeated_changes_keep_the_order_of_the_file_at_one_time() {
+    let scenario = read(&with_path(
+        "[[path.change]]\nat = \"1s\"\nevery = \"2s\"\nup = false\n\
+         [[path.change]]\nat = \"2s\"\nevery = \"1s\"\nup = true",
+    ));
+    let told: Vec<_> = scenario.links[0].changes.iter().map(|c| (c.at.to_string(), c.change.clone())).collect();
+    let up = |at: &str, up: bool| (at.to_owned(), LinkChange::Up(up));
+    assert_eq!(told, [up("1s", false), up("2s", true), up("3s", false), up("3s", true), up("4s", true)]);
+}
+
 const SHARED: &str = r#"
 format = 1
 name = "shared"
