@@ -212,8 +212,8 @@ mod tests {
         assert_eq!(offered(&room(4000, 7000)), 6000, "the edge stays where it is: that is for its owner to see to");
     }
 
-    /// The scale may be larger than the buffer needs (`least_window_shift`). An empty buffer's window is not zero in the
-    /// header all the same, because no later read would open it.
+    /// The scale may be larger than the buffer needs (`least_window_shift`). The window of an empty buffer is not zero
+    /// in the header all the same, because no later read would open it.
     #[test]
     fn the_window_of_an_empty_buffer_is_never_scaled_away() {
         for shift in 0..=14 {
