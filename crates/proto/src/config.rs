@@ -5,7 +5,9 @@ use crate::host::{Host, timer_wheel};
 use pathweave_scheduler::ChosenScheduler;
 use pathweave_units::{Bitrate, Duration, Instant};
 
-/// The receive buffer of a connection, which is also the largest window that it offers.
+/// The receive buffer of a connection, which is also the largest window that it offers. The window is rounded up to a
+/// whole step of the window scale, so a small buffer can be offered with any scale. A buffer has at least two
+/// bytes: some hosts offer only half of it at first, and a window of zero would never open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiveBuffer {
     /// Constant, in bytes.

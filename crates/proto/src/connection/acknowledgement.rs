@@ -18,8 +18,9 @@ struct Answer {
     ack: DataSeq,
     /// Size of the peer's window from there on, bytes.
     window: u64,
-    /// Whether the acknowledgement is no repetition and not older than the latest one. An attacker may have replayed an
-    /// older one.
+    /// Whether the acknowledgement is no repetition and not older than the latest one, on its subflow and at the data
+    /// level. An attacker may have replayed an older one, or may have acknowledged data that never arrived, so that the
+    /// peer's own acknowledgements are older.
     is_current: bool,
     /// Whether the subflow's retransmission timeout was doubled.
     backed_off: bool,
@@ -156,7 +157,9 @@ impl Shared {
         let answer = Answer {
             ack,
             window,
-            is_current: changes.verdict == Verdict::Current && !changes.overtaken_ack,
+            is_current: changes.verdict == Verdict::Current
+                && !changes.overtaken_ack
+                && ack >= self.sender.map.first_unacked(),
             backed_off: subflow.tcp.is_backed_off(),
             out: subflow.tcp.queue().packets_out() > 0,
         };

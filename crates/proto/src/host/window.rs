@@ -212,6 +212,21 @@ mod tests {
         assert_eq!(offered(&room(4000, 7000)), 6000, "the edge stays where it is: that is for its owner to see to");
     }
 
+    /// The scale may be larger than the buffer needs (`least_window_shift`). The window of an empty buffer is not zero
+    /// in the header all the same, because no later read would open it.
+    #[test]
+    fn the_window_of_an_empty_buffer_is_never_scaled_away() {
+        for shift in 0..=14 {
+            let step = 1 << shift;
+            for buffer in [1, 2, 500, 1523, 16_383, 16_384, 16_385, 1 << 20] {
+                for before in [0, 1, 1523, step - 1, step, 20_000] {
+                    let window = offered(&Room { buffer, step, ..room(0, before) });
+                    assert!(window >> shift > 0, "{window} of {buffer} after {before} in steps of {step}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_peer_is_told_when_it_could_not_send_or_has_much_more_room() {
         assert!(is_worth_telling(10_000, 1000, 999, 2000));

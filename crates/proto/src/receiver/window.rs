@@ -9,6 +9,18 @@ use pathweave_units::{Duration, Instant};
 /// Fraction of the buffer that an additional segment must gain to be worth sending.
 const WORTH_A_SEGMENT: f64 = 1.0 / 32.0;
 
+/// Smallest buffer, bytes. A kernel offers only half of its buffer at first, and a window of zero would never open.
+const LEAST_BUFFER: u64 = 2;
+
+/// First and largest size of the buffer, bytes, and whether it grows.
+fn sizes(config: ReceiveBuffer) -> (u64, u64, bool) {
+    let (initial, max, grows) = match config {
+        ReceiveBuffer::Fixed(bytes) => (bytes, bytes, false),
+        ReceiveBuffer::Auto { initial, max } => (initial.min(max), max, true),
+    };
+    (initial.max(LEAST_BUFFER), max.max(LEAST_BUFFER), grows)
+}
+
 /// Limits of what a subflow's acknowledgements may offer of the connection's window, bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SubflowWindow {
@@ -80,10 +92,7 @@ impl ReceiveWindow {
         host: &Host,
         (largest_segment, full_segment): (u64, u64),
     ) -> Self {
-        let (buffer, max, grows) = match config {
-            ReceiveBuffer::Fixed(bytes) => (bytes, bytes, false),
-            ReceiveBuffer::Auto { initial, max } => (initial.min(max), max, true),
-        };
+        let (buffer, max, grows) = sizes(config);
         let setting = WindowSetting { buffer, grows, mptcp, connects, largest_segment, full_segment };
         let host = WindowHost::new(host, &setting);
         ReceiveWindow {
@@ -124,10 +133,9 @@ impl ReceiveWindow {
 
     /// Changes the buffer. The edge stays.
     pub(crate) fn resize(&mut self, config: ReceiveBuffer) {
-        (self.buffer, self.max, self.grows) = match config {
-            ReceiveBuffer::Fixed(bytes) => (bytes, bytes, false),
-            ReceiveBuffer::Auto { initial, max } => (self.buffer.max(initial).min(max), max, true),
-        };
+        let (initial, max, grows) = sizes(config);
+        let buffer = if grows { self.buffer.max(initial).min(max) } else { initial };
+        (self.buffer, self.max, self.grows) = (buffer, max, grows);
         self.promised = self.promised.max(self.buffer);
     }
     /// Frees spare capacity.

@@ -150,6 +150,32 @@ fn answers_that_acknowledge_less_than_before_keep_nothing_alive() {
     assert!(failed.is_some(), "{}", pair.describe());
 }
 
+/// The same at the data level. The attacker opens the window, and the peer drops what comes beyond its own. Then the
+/// attacker acknowledges some of the dropped data. The rest arrives again and again on the subflow, whose
+/// acknowledgements are right.
+#[test]
+fn data_acks_of_less_than_before_keep_nothing_alive() {
+    for failure_detection in [FailureDetection::Linux, FailureDetection::Fast] {
+        let mut pair = full(ConnectionConfig { failure_detection, ..with_buffer(4000, true) }, &[10], 60_000);
+        let acknowledge = |pair: &mut Pair, bytes: u64, window: u16| {
+            let mut forged = pair.forge(Server, 0);
+            let data_ack = Some(DataNumber::Long(pair.wire_dsn(Client, bytes)));
+            forged.options.dss = Some(Dss { data_ack, mapping: None, data_fin: false });
+            forged.window = window;
+            pair.inject(Client, forged);
+        };
+        acknowledge(&mut pair, 4000, 60_000);
+        pair.run_for(ms(30));
+        acknowledge(&mut pair, 30_000, 0);
+        let got = pair.the(Server).snapshot().receiving.in_order_bytes;
+        assert_eq!((got < 30_000, pair.the(Client).snapshot().sending.acked_bytes), (true, 30_000), "{got}");
+        pair.run_for(secs(1200));
+        assert!(pair.data(Client).filter(|p| p.at > at_ms(2000)).count() > 50, "{}", pair.describe());
+        let failed = pair.happened(Client, |e| matches!(e, ConnectionEvent::Failed(_)));
+        assert!(failed.is_some(), "{failure_detection:?} {}", pair.describe());
+    }
+}
+
 /// The subflow acknowledges data that then vanishes, so nothing is left to retransmit on the subflow. Segments from a
 /// peer with a closed window are no answer to that data.
 #[test]

@@ -165,15 +165,19 @@ fn the_right_edge_moves_by_whole_segments() {
     }
 }
 
+/// With any scale, too: the window is rounded up to a whole step. A window of zero would never open.
 #[test]
 fn buffers_of_less_than_a_segment_still_work() {
-    for mptcp in [false, true] {
-        for bytes in [1, 2, 100, 1000, 1447, 1449, 2000, 2900, 4000] {
-            let mut pair = Pair::new(&[10, 20], with_buffer(bytes, mptcp));
-            pair.connect();
-            let len = (20 * bytes).min(20_000);
-            pair.send_all(Client, len);
-            pair.run_until_received(Server, len, secs(300));
+    for (mptcp, least_window_shift) in [(false, 0), (false, 14), (true, 0), (true, 14)] {
+        for bytes in [0, 1, 2, 100, 1000, 1447, 1449, 1523, 2000, 2900, 4000] {
+            let tcp = TcpConfig { least_window_shift, ..TcpConfig::default() };
+            for config in on_each_host(ConnectionConfig { tcp, ..with_buffer(bytes, mptcp) }) {
+                let mut pair = Pair::new(&[10, 20], config);
+                pair.connect();
+                let len = (20 * bytes).clamp(20, 20_000);
+                pair.send_all(Client, len);
+                pair.run_until_received(Server, len, secs(300));
+            }
         }
     }
 }
