@@ -62,7 +62,10 @@ def test_an_axis_that_does_not_reach_the_data_is_warned_of(tmp_path):
 
 def test_a_link_of_a_scenario_in_long_form_is_named():
     scenario = Scenario.from_toml(Scenario.builtin("wifi-lte").to_toml())
-    with pytest.raises(pathweave.ScenarioError, match=r"unknown setting `rate`; .* set link\.wifi\.rate$"):
+    with pytest.raises(
+        pathweave.ScenarioError,
+        match=r"unknown setting `rate`; .* set link\.wifi\.up\.rate and link\.wifi\.down\.rate$",
+    ):
         scenario.path["wifi"].rate_mbps = 5
     scenario.link["wifi"].up.rate_mbps = 5
     scenario.check()

@@ -1,7 +1,7 @@
 //! Reads the sections of a document's tree, their keys, and the links and paths of the network.
 
 use super::data::{Node, Path, TIME_LIMIT};
-use super::document::{Data, Document, Entry, Place, Value, shown};
+use super::document::{Data, Document, Entry, Place, Value, name_of, shown};
 use super::error::{Problem, ScenarioError};
 use super::keys::{IN_PATH, known_keys};
 use super::link::{Change, Link, LinkChange, LinkSettings, default_link};
@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
             let of_link = known_keys("direction");
             let extra = |e: &&Entry| of_link.contains(&e.key.as_str()) || IN_PATH[3..].contains(&e.key.as_str());
             if let Some(extra) = table.1.iter().find(extra) {
-                let at = |(link, _): (&str, &Value)| format!("link.{link}.{}", extra.key);
+                let at = |(link, _): (&str, &Value)| self.in_link(link, &extra.key);
                 let there: Vec<String> = self.names("links", &entry.value)?.into_iter().map(at).collect();
                 let allowed = format!(
                     "name, middlebox, links, cost, quota, priority, backup, because this path has links by name; set {}",
@@ -271,6 +271,17 @@ impl<'a> Reader<'a> {
             self.both_directions(&path.name, table.1, (0, 1), network)?;
         }
         Ok(path)
+    }
+
+    /// The whole name of a link's setting, or its names in both directions if the link's directions have it.
+    fn in_link(&self, link: &str, key: &str) -> String {
+        let tables = self.tables(self.document.root.entries(), "link").unwrap_or_default();
+        let table = tables.into_iter().find(|(value, _)| name_of(value).as_deref() == Some(link));
+        let (_, entries) = table.unwrap_or((&self.document.root, &[]));
+        let has_it =
+            |e: &&Entry| ["up", "down"].contains(&e.key.as_str()) && e.value.entries().iter().any(|e| e.key == key);
+        let own: Vec<String> = entries.iter().filter(has_it).map(|e| format!("link.{link}.{}.{key}", e.key)).collect();
+        if own.is_empty() { format!("link.{link}.{key}") } else { own.join(" and ") }
     }
 
     /// Reads `middlebox = ["isn", "split:size=500B"]`, from the client to the server. A single middlebox needs no list.

@@ -199,6 +199,13 @@ fn long_form_mistakes_are_told() {
         "test.toml:24: unknown setting `delay`; there are: name, middlebox, links, cost, quota, priority, backup, \
          because this path has links by name; set link.wlan.delay and link.trunk.delay",
     );
+    let long = read(&with_path("name = \"wifi\"\nrate = \"8Mbps\"")).to_toml();
+    let mut document = document(&long);
+    let wrong = document
+        .set("path.wifi.rate", "5Mbps")
+        .and_then(|()| document.scenario(&Registry::builtin(), &Variant::AsWritten));
+    let error = wrong.expect_err("the link has the rate").to_string();
+    assert!(error.ends_with("has links by name; set link.wifi.up.rate and link.wifi.down.rate"), "{error}");
 }
 
 #[test]
