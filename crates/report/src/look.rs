@@ -1,10 +1,10 @@
-//! How a scheduler is drawn in charts: a colour and dashes that follow from its name, so that it looks the same in every
-//! chart of the pages and of the Python package.
+//! How a scheduler is drawn in charts: a colour and dashes that follow from its name, so that it looks the same in
+//! every chart of the pages and of the Python package.
 
 /// The colours on white and on dark ground. The last two are plain TCP's.
 ///
-/// On white each has a contrast of at least 3. They are the result of a search for the largest least distance of any two
-/// (in Oklab), as they are seen with and without each of the three kinds of colour blindness (Machado et al., 2009).
+/// On white each has a contrast of at least 3. A search chose them for the largest least distance of any two in Oklab,
+/// seen with and without each of the three kinds of colour blindness (Machado et al., 2009).
 pub const COLOURS: [(&str, &str); 10] = [
     ("#4c36cf", "#6d51fa"),
     ("#f55f0f", "#fab311"),
@@ -24,8 +24,8 @@ pub const DASHES: [&[u32]; 4] = [&[], &[6, 3], &[2, 3], &[9, 3, 2, 3]];
 /// Number of colours of schedulers.
 const HUES: usize = 8;
 
-/// The built-in schedulers: a row for each kind of dashes, a column for each colour. Schedulers that papers compare with
-/// each other have different colours.
+/// The built-in schedulers: a row for each kind of dashes, a column for each colour. Schedulers that papers compare
+/// with each other have different colours.
 const NAMES: [[&str; HUES]; DASHES.len()] = [
     ["minrtt", "blest", "ecf", "weave", "roundrobin", "linux", "redundant", "otias"],
     ["fps", "fps-daf", "rems", "daps", "blest-kernel", "cp", "dpsaf", "fpdps"],

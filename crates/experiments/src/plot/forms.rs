@@ -164,7 +164,7 @@ fn over_parameter(of: &Of<'_>) -> Option<(String, usize)> {
     for (i, dots) in series.iter().enumerate() {
         let name = escaped(of.name(of.variants[i]));
         if bars {
-            draw_bars(&mut out, &frame, dots, (i, series.len()), (of.look(i).colour, &name));
+            draw_bars(&mut out, &frame, dots, (i, series.len()), (of.look(i), &name));
         } else {
             draw_line(&mut out, &frame, dots, of.look(i), &name);
         }
@@ -216,15 +216,19 @@ fn draw_line(out: &mut String, frame: &Frame, dots: &[Dot], look: Look, name: &s
     }
 }
 
-fn draw_bars(out: &mut String, frame: &Frame, dots: &[Dot], (i, count): (usize, usize), (colour, name): (usize, &str)) {
+fn draw_bars(out: &mut String, frame: &Frame, dots: &[Dot], (i, count): (usize, usize), (look, name): (Look, &str)) {
     let width = frame.slot() * 0.8 / count as f64;
+    let class = match look.dash {
+        0 => format!("column f{}", look.colour),
+        _ => format!("column open {} f{}", class(look), look.colour),
+    };
     for d in dots {
         let left = frame.x(d.x) + width * (i as f64 - count as f64 / 2.0);
         let (zero, top) = (frame.y(0.0), frame.y(d.mean));
         let middle = left + width / 2.0;
         let _ = writeln!(
             out,
-            "<rect class=\"column f{colour}\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{name}, {}: {}</title></rect>\
+            "<rect class=\"{class}\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{name}, {}: {}</title></rect>\
              <path class=\"whisker\" d=\"M{middle:.1} {:.1}V{:.1}\"/>",
             top.min(zero),
             (width - 1.0).max(1.0),
@@ -259,11 +263,12 @@ fn boxes(of: &Of<'_>) -> Option<(String, usize)> {
         let inside = || values.iter().copied().filter(|v| (first - reach..=third + reach).contains(v));
         let (low, high) = (inside().fold(f64::INFINITY, f64::min), inside().fold(f64::NEG_INFINITY, f64::max));
         let (x, colour) = (frame.x(i as f64), of.look(i).colour);
+        let outline = class(of.look(i));
         let y = |v: f64| frame.y(v);
         let _ = writeln!(
             out,
             "<path class=\"mark v{colour}\" d=\"M{x:.1} {:.1}V{:.1}M{x:.1} {:.1}V{:.1}\"/>\
-             <rect class=\"box v{colour} f{colour}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}: median {}</title></rect>\
+             <rect class=\"box {outline} f{colour}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}: median {}</title></rect>\
              <path class=\"line v{colour}\" d=\"M{:.1} {:.1}h{:.1}\"/>",
             y(low),
             y(first),

@@ -107,9 +107,23 @@ fn a_scheduler_has_one_colour_in_all_figures_of_a_plan() {
     let (all, two) =
         (drawn("x = \"buffer\"\n", &[2.0, 3.0, 5.0]), "x = \"buffer\"\nvariants = [\"redundant\", \"blest\"]\n");
     let two = drawn(two, &[2.0, 3.0, 5.0]);
-    assert_eq!(two.legend.len(), 2);
-    for (_, name) in &two.legend {
+    assert_eq!(two.legend[2], ("band".into(), "95 % interval of the mean".into()), "{:?}", two.legend);
+    for name in ["redundant", "blest"] {
         assert_eq!(class(&two, name), class(&all, name));
         assert_eq!(line(&two, &class(&two, name)), line(&all, &class(&all, name)), "{name}");
     }
+}
+
+#[test]
+fn schedulers_of_one_colour_differ_in_bars_and_boxes() {
+    let shared = testing::sweep(&PLAN.replace("\"redundant\"", "\"fps-daf\""));
+    let record = |run: usize| testing::record(&shared, run, Status::Completed, 3.0);
+    let records: Vec<Record> = (0..shared.len()).map(record).collect();
+    let bars = plot::draw(&shared, &Results::new(&shared, &records), &shared.plan.figures[0]);
+    let of = |name: &str| {
+        let (before, _) = bars.panels[0].body.split_once(&format!("<title>{name}, ")).expect("it has a bar");
+        before.rsplit_once("<rect class=\"").and_then(|(_, rest)| rest.split('"').next()).map(str::to_owned)
+    };
+    assert_eq!(of("blest").as_deref(), Some("column f1"));
+    assert_eq!(of("fps-daf").as_deref(), Some("column open v1 dash1 f1"));
 }

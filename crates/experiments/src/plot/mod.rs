@@ -207,7 +207,7 @@ fn style() -> String {
     let mut css = String::from(
         "text{fill:#30343a}.strong{font-weight:600}.grid{stroke:#e1e4e8;fill:none}.axis{stroke:#8b929b;fill:none}\
          .line{fill:none;stroke-width:2}.mark{stroke-width:1.2;fill:none}\
-         .bound{stroke:#30343a;stroke-dasharray:2 3;stroke-width:1.5}.sum{stroke:#30343a;stroke-dasharray:7 3;stroke-width:1.5}.printed{stroke:#000000;stroke-width:2.5}.band{opacity:.15;stroke:none}.line.band{stroke:#30343a;stroke-width:8}.whisker{stroke:#30343a;stroke-width:1.5;fill:none}.column{fill-opacity:.7}.box{fill-opacity:.25;stroke-width:1.5}",
+         .bound{stroke:#30343a;stroke-dasharray:2 3;stroke-width:1.5}.sum{stroke:#30343a;stroke-dasharray:7 3;stroke-width:1.5}.printed{stroke:#000000;stroke-width:2.5}.band{opacity:.15;stroke:none}.line.band{stroke:#30343a;stroke-width:8}.whisker{stroke:#30343a;stroke-width:1.5;fill:none}.column{fill-opacity:.7}.open{fill-opacity:.25;stroke-width:1.5}.box{fill-opacity:.25;stroke-width:1.5}",
     );
     for (i, (ink, _)) in COLOURS.iter().enumerate() {
         let _ = write!(css, ".v{i}{{stroke:{ink}}}.f{i}{{fill:{ink}}}");
