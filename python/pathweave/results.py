@@ -35,6 +35,15 @@ class Results:
         """How many runs are finished."""
         return len(self._native)
 
+    def __getattr__(self, name: str) -> Any:
+        """Nothing: says where the tables are."""
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        names = [one for one in dir(type(self)) if not one.startswith("_")]
+        raise AttributeError(
+            f"Results has no {name}{hint(name, names)}; its tables are runs, summary, paths and series"
+        )
+
     @property
     def complete(self) -> bool:
         """Whether every run that was planned is finished."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from pathweave import _arguments as arguments
 from pathweave import _native
-from pathweave._errors import ArgumentError, ScenarioError, hint
+from pathweave._errors import ArgumentError, InputError, ScenarioError, hint
 
 Setting = str | int | float | bool | timedelta
 """A setting's value: text with its unit, such as ``"60KB"``, a truth value, a `datetime.timedelta`, or a number.
@@ -138,6 +138,11 @@ class Scenario:
 
     def __init__(self, document: _native.Document) -> None:
         """Use `from_file`, `from_toml` or `builtin`."""
+        if not isinstance(document, _native.Document):
+            name = document if isinstance(document, str) and not arguments.is_text(document) else "NAME"
+            use = f"Scenario.builtin({name!r})" if name in builtin_scenarios() else "Scenario.builtin(NAME)"
+            allowed = f"use {use}, Scenario.from_file(PATH) or Scenario.from_toml(TEXT)"
+            raise arguments.wrong("document", document, allowed)
         object.__setattr__(self, "_document", document)
 
     @classmethod
@@ -154,6 +159,8 @@ class Scenario:
         `folder`."""
         where = arguments.file("folder", folder) if folder is not None else None
         text = arguments.text("text", text, "the text of a scenario file")
+        if text.endswith(".toml") and not arguments.is_text(text):
+            raise InputError(f"text = {text}: this is a file's name; Scenario.from_file reads files")
         return cls(_native.Document.parse(arguments.text("name", name), text, where))
 
     @classmethod
@@ -284,6 +291,19 @@ class Elements:
     def __iter__(self) -> Iterator[Element]:
         """The elements in the scenario's order."""
         return (Element(self._scenario, self._list, name) for name in self.names)
+
+    def __getattr__(self, key: str) -> Any:
+        """Nothing: a setting is read from one element."""
+        if key.startswith("_"):
+            raise AttributeError(key)
+        first = repr(self.names[0]) if self.names else "0"
+        if key in {"name", *_native.Document.settings(self._list)}:
+            raise AttributeError(f"{key} may differ: read scenario.{self._list}[{first}].{key}")
+        if key in self.names:
+            raise AttributeError(f"a {self._list} is named in brackets: scenario.{self._list}[{key!r}]")
+        raise AttributeError(
+            f"a {self._list} has no setting {key}{hint(key, dir(self))}; names are in brackets: scenario.{self._list}[{first}]"
+        )
 
     def __setattr__(self, key: str, value: Setting) -> None:
         """Sets a setting of every element."""

@@ -125,6 +125,7 @@ def scheduler(name: str) -> Callable[[T], T]:
     >>> abs(of("shortest-rtt") - of("minrtt")) < 2
     True
     """
+    arguments.text("name", name, 'a name, as in @pathweave.scheduler("shortest-rtt")')
 
     def add(cls: T) -> T:
         register(cls, name)

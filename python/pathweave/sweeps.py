@@ -94,6 +94,7 @@ class Sweep(Tabular):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _known(self, name: object) -> str:
+        _ = self.path  # An unfinished sweep is no matter of the name.
         try:
             return super()._known(sweep_tables.in_sweep(self, "column", name))
         except InputError as error:
@@ -186,8 +187,8 @@ class Sweep(Tabular):
         """A chart over the plan's parameters (``pip install pathweave[plot]``). ``chart.save("plot.html", inline=True)`` works offline.
 
         Args:
-            x: The parameter on the x axis: its column's name without ``at_``, or its name in the plan (default: the first one with
-                several values).
+            x: The parameter on the x axis: its column's name, with or without ``at_``, or its name in the plan (default: the first one
+                with several values).
             y: The metric; a column that is a number.
             kind: ``"lines"``: means of the seeds with 95 % intervals, a line for each scheduler; ``"heatmap"``: means as colours;
                 ``"wins"``: the best scheduler of each point, and how far it is ahead of the second, for metrics of which more or less
@@ -198,7 +199,7 @@ class Sweep(Tabular):
         from pathweave.sweep_plots import sweep_chart
 
         columns = dict(zip(self._plan.plan_parameters, self._plan.parameters, strict=True))
-        x, rows = (name if name is None else columns.get(name, name) for name in (x, rows))
+        x, rows = (name if name is None else columns.get(name, name.removeprefix("at_")) for name in (x, rows))
         return sweep_chart(self, x, y, kind, rows)
 
     def _records(self) -> str:
@@ -235,6 +236,7 @@ def sweep(
     quick: bool = False,
     shard: tuple[int, int] = (1, 1),
     resume: bool = True,
+    replace: bool = False,
     task_runs: int = TASK_RUNS,
     in_flight: int | None = None,
     jobs: int | None = None,
@@ -258,6 +260,8 @@ def sweep(
         shard: ``(i, n)``: makes only part i of n, counted from 1, for job arrays. Each part has files of its own in
         the same folder.
         resume: Whether runs that are in the folder count; otherwise they are an error.
+        replace: Whether runs of a plan, program or scheduler that has changed since are removed from the folder, so that all runs are
+            made again. Without it they are an error.
         task_runs: Number of runs in a task.
         in_flight: Number of tasks that the executor has at once (default: twice its workers).
         jobs: Number of runs at once if there is no executor (default: one per processor).
@@ -274,7 +278,9 @@ def sweep(
     if in_flight is not None:
         arguments.whole("in_flight", in_flight, "a whole number from 1, or None: twice the workers")
     jobs = checked_jobs(jobs)
-    quick, resume = arguments.truth("quick", quick), arguments.truth("resume", resume)
+    quick, resume, replace = (
+        arguments.truth(name, value) for name, value in (("quick", quick), ("resume", resume), ("replace", replace))
+    )
     if executor not in (None, "ray") and not hasattr(executor, "submit"):
         raise arguments.wrong("executor", executor, "None, 'ray', or a concurrent.futures.Executor")
     part = _checked(shard)
@@ -292,7 +298,7 @@ def sweep(
     folder = arguments.file("out", out).resolve()
     (folder / "parts").mkdir(parents=True, exist_ok=True)
     with _alone(folder, part):
-        _begin(folder, ready, used, resume)
+        _begin(folder, ready, used, resume, replace)
         done = finished(folder)
         wanted = [run for run in ready.shard(*part) if run not in done]
         tasks = [
@@ -340,8 +346,11 @@ def _is_used(plan: _native.Plan, one: _schedulers.Description) -> bool:
     return one.name in plan.pack()
 
 
-def _begin(folder: Path, plan: _native.Plan, own: Iterable[_schedulers.Description], resume: bool) -> None:
-    """Writes the hashes of plan, program and schedulers into a new folder, or compares them with those that are there."""
+def _begin(
+    folder: Path, plan: _native.Plan, own: Iterable[_schedulers.Description], resume: bool, replace: bool
+) -> None:
+    """Writes the hashes of plan, program and schedulers into a new folder, or compares them with those that are there. With `replace`,
+    runs with other hashes are removed."""
     header = {
         "sweep_format": FORMAT,
         "plan": plan.name,
@@ -351,21 +360,29 @@ def _begin(folder: Path, plan: _native.Plan, own: Iterable[_schedulers.Descripti
         "runs": len(plan),
     }
     file = folder / "sweep.json"
-    if not file.exists():
-        _write(folder / "plan.json", plan.pack())
-        _write(file, json.dumps(header, indent=1))
-        return
-    if not resume:
-        raise InputError(f"{file}: runs are there already; resume=True goes on with them")
-    found = json.loads(file.read_text(encoding="utf-8"))
+    if file.exists():
+        if not resume and not replace:
+            raise InputError(f"{file}: runs are there already; resume=True goes on with them")
+        reason = _changed(json.loads(file.read_text(encoding="utf-8")), header)
+        if reason is None:
+            return
+        if not replace:
+            text = f"{file}: these runs cannot be continued: {reason}; use another folder, or replace=True"
+            raise InputError(text)
+        for old in (*(folder / "parts").glob("part-*.parquet"), folder / "runs.parquet"):
+            old.unlink(missing_ok=True)
+    _write(folder / "plan.json", plan.pack())
+    _write(file, json.dumps(header, indent=1))
+
+
+def _changed(found: dict[str, Any], header: dict[str, Any]) -> str | None:
+    """What of a folder's header is not as it would be now, in words."""
     reasons = {
-        "plan_hash": "the plan has changed since",
+        "plan_hash": "the plan or a scenario that it names has changed since",
         "schedulers": "a scheduler in Python has changed since",
         "program": "another version of this program made them",
     }
-    for key, reason in reasons.items():
-        if found.get(key) != header[key]:
-            raise InputError(f"{file}: these runs cannot be continued: {reason}; use another folder")
+    return next((reason for key, reason in reasons.items() if found.get(key) != header[key]), None)
 
 
 def _write(path: Path, text: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from pathweave import _native
 from pathweave._arguments import one_of, whole, wrong
-from pathweave._errors import needed
+from pathweave._errors import InputError, hint, needed
 
 if TYPE_CHECKING:
     import pandas
@@ -91,6 +91,23 @@ class Tabular(ABC):
         except IndexError:
             raise IndexError(f"row {which}: this table has {_native.counted(len(self), 'row')}") from None
         return {name: self._cells(name, range(row, row + 1))[0] for name in self.columns}
+
+    def __getattr__(self, name: str) -> Any:
+        """Nothing: says where a column, or what data frames have, is."""
+        if not name.startswith("_") and name != "columns":
+            if name in self._column_names():
+                raise AttributeError(f"a column is in brackets: [{name!r}]")
+            names = [one for one in dir(type(self)) if not one.startswith("_")]
+            frames = "to_pandas() and to_polars() make data frames, which have more"
+            raise AttributeError(f"{type(self).__name__} has no {name}{hint(name, names)}; {frames}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _column_names(self) -> list[str]:
+        """The columns' names; empty for a sweep that is not finished."""
+        try:
+            return self.columns
+        except InputError:
+            return []
 
     def _known(self, name: object) -> str:
         columns = self.columns

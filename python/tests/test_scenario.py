@@ -1,5 +1,6 @@
 """Scenarios as objects, and what is said of mistakes in them."""
 
+import copy
 import pickle
 import re
 import subprocess
@@ -331,3 +332,27 @@ def test_no_input_ends_in_anything_but_a_typed_exception():
 
 
 TINY = {"duration": "100ms", "measure_from": "0s"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (lambda: Scenario("wifi-lte"), r"use Scenario\.builtin\('wifi-lte'\), Scenario\.from_file"),
+        (lambda: Scenario(3), r"document = 3 \(int\): allowed: use Scenario\.builtin\(NAME\)"),
+        (lambda: Scenario.from_toml("home.toml"), r"this is a file's name; Scenario\.from_file reads files"),
+    ],
+)
+def test_a_scenario_is_made_by_its_functions(wrong, text):
+    with pytest.raises(pathweave.InputError, match=text):
+        wrong()
+
+
+def test_settings_of_all_elements_say_how_one_is_read():
+    scenario = Scenario.builtin("wifi-lte")
+    with pytest.raises(AttributeError, match=r"may differ: read scenario\.connection\['bulk'\]\.receive_buffer$"):
+        _ = scenario.connection.receive_buffer
+    with pytest.raises(AttributeError, match=r"in brackets: scenario\.path\['wifi'\]$"):
+        _ = scenario.path.wifi
+    with pytest.raises(AttributeError, match=r"no setting rat \(did you mean rate\?\)"):
+        _ = scenario.path.rat
+    assert copy.copy(scenario.path).names == ["wifi", "lte"]

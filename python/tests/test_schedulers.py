@@ -262,3 +262,8 @@ def test_where_one_run_is_all_an_exception_is_raised_with_its_traceback():
         pathweave.SchedulerError, match=r"(?s)the scheduler failing failed: Traceback.*RuntimeError: no idea"
     ):
         pathweave.explain("wifi-lte", Failing, **SHORT)
+
+
+def test_the_decorator_needs_a_name():
+    with pytest.raises(pathweave.InputError, match=r'allowed: a name, as in @pathweave\.scheduler\("shortest-rtt"\)'):
+        pathweave.scheduler(type("Own", (), {"decide": lambda self, view: None}))

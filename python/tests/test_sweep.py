@@ -133,9 +133,17 @@ def test_a_changed_plan_or_program_is_refused(plan, tmp_path, monkeypatch):
     plan.write_text(PLAN.replace("More buffer", "A larger buffer"))
     assert pathweave.sweep(plan, out=tmp_path / "out").made == 0
     plan.write_text(PLAN.replace("seeds = 3", "seeds = 4"))
-    with pytest.raises(pathweave.InputError, match="cannot be continued: the plan has changed since"):
+    with pytest.raises(
+        pathweave.InputError, match="cannot be continued: the plan or a scenario that it names has changed since"
+    ):
         pathweave.sweep(plan, out=tmp_path / "out")
+    more = pathweave.sweep(plan, out=tmp_path / "out", replace=True)
+    assert (more.made, len(more), more.complete, more.shape[0]) == (len(more), RUNS // 3 * 4, True, len(more))
+    assert pathweave.sweep(plan, out=tmp_path / "out", replace=True).made == 0, "nothing has changed"
     plan.write_text(PLAN)
+    with pytest.raises(pathweave.InputError, match="or replace=True"):
+        pathweave.sweep(plan, out=tmp_path / "out")
+    assert pathweave.sweep(plan, out=tmp_path / "out", replace=True).made == RUNS
     monkeypatch.setattr(pathweave.sweeps, "program", lambda: "another")
     with pytest.raises(pathweave.InputError, match="another version of this program"):
         pathweave.sweep(plan, out=tmp_path / "out")

@@ -129,3 +129,13 @@ def test_a_sweep_that_is_not_finished_says_so(tmp_path, small_plan):
     for use in (part.head, part.rows, part.to_pandas, lambda: part["seed"], lambda: part.shape):
         with pytest.raises(pathweave.InputError, match="not made yet"):
             use()
+
+
+def test_what_data_frames_have_is_named(results):
+    with pytest.raises(AttributeError, match=r"Table has no query; to_pandas\(\) and to_polars\(\) make data frames"):
+        _ = results.runs.query
+    with pytest.raises(AttributeError, match=r"a column is in brackets: \['goodput_mbps'\]"):
+        _ = results.runs.goodput_mbps
+    with pytest.raises(AttributeError, match="its tables are runs, summary, paths and series"):
+        _ = results.to_pandas
+    assert not hasattr(results.runs, "_repr_mimebundle_")
