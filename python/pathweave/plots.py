@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pathweave import _native
 from pathweave._altair import altair
-from pathweave._arguments import one_of, text, whole
+from pathweave._arguments import listed, one_of, text, whole
 from pathweave._errors import InputError
 from pathweave._looks import Looks
 
@@ -48,11 +48,18 @@ def interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def results_chart(
-    results: Results, metric: str | None, kind: str, against: str | None, seed: int | None
+    results: Results,
+    metric: str | None,
+    kind: str,
+    against: str | None,
+    seed: int | None,
+    schedulers: str | Iterable[str] | None,
 ) -> altair.TopLevelMixin:
     """The chart of `Results.plot`."""
     one_of("kind", kind, ("ranking", "paired", "cdf", "series", "shares"))
-    who = looks(results)
+    if against is not None:
+        text("against", against, "a scheduler of these results")
+    who = Drawn(results, _chosen(results, schedulers), against if kind == "paired" else None)
     if kind == "shares":
         return _shares(results, who)
     if kind == "series":
@@ -94,35 +101,61 @@ def label_of(scheduler: str, path: str | None) -> str:
     return f"plain TCP, {path}" if path else scheduler
 
 
-def _labels(results: Results) -> dict[tuple[str, str], str]:
-    """The label of each scheduler of each scenario."""
-    runs = results.runs
-    columns = (runs.column(name) for name in ("scenario", "scheduler", "plain_tcp"))
-    return {(scenario, name): label_of(name, path) for scenario, name, path in zip(*columns, strict=True)}
+def _chosen(results: Results, schedulers: object) -> list[str] | None:
+    """The argument `schedulers` of a chart: names of these results, or ``None`` for all."""
+    if schedulers is None:
+        return None
+    there = list(dict.fromkeys(results.runs.column("scheduler")))
+    allowed = f"a list of {', '.join(there)}"
+    given = schedulers.split(",") if isinstance(schedulers, str) else listed("schedulers", schedulers, allowed)
+    names = [name.strip() if isinstance(name, str) else name for name in given]
+    if not names:
+        raise InputError(f"schedulers = []: allowed: {allowed}")
+    return [one_of("schedulers", name, there) for name in names]
 
 
-def looks(results: Results) -> Looks:
-    """The schedulers by their place in the ranking; with several scenarios, by the mean of their places."""
-    labels, places = _labels(results), dict[str, list[int]]()
-    for scenario in results.scenarios:
-        ranked = [row["scheduler"] for row in results.summary if row["scenario"] == scenario]
-        for place, name in enumerate(ranked):
-            places.setdefault(labels[scenario, name], []).append(place)
-    unranked = [label for label in dict.fromkeys(labels.values()) if label not in places]
-    order = [*sorted(places, key=lambda label: fmean(places[label])), *unranked]
-    names = {label: name for (_, name), label in reversed(labels.items())}
-    return Looks(dict.fromkeys(name for _, name in labels), names, order)
+class Drawn(Looks):
+    """The schedulers that a chart of a comparison draws. Those that sent the same packets are drawn once, as one."""
+
+    def __init__(self, results: Results, chosen: list[str] | None, against: str | None) -> None:
+        """The chosen schedulers (``None``: all), by their place in the ranking; with several scenarios, by the mean of their places."""
+        runs = results.runs
+        columns = (runs.column(name) for name in ("scenario", "scheduler", "plain_tcp"))
+        own = {(scenario, name): label_of(name, path) for scenario, name, path in zip(*columns, strict=True)}
+        first, places, names = [against, *(chosen or [])], dict[str, list[int]](), dict[str, str]()
+        self.labels = dict(own)
+        """The label of each scheduler of each scenario: of equal ones, all their names."""
+        self.ranked = {(row["scenario"], row["scheduler"]) for row in results.summary}
+        equal = set[tuple[str, str]]()
+        for scenario in results.scenarios:
+            for place, row in enumerate(row for row in results.summary if row["scenario"] == scenario):
+                same = row["same_packets_as"].split(", ") if row["same_packets_as"] else []
+                group = sorted(
+                    [row["scheduler"], *same], key=lambda one: first.index(one) if one in first else len(first)
+                )
+                label = " = ".join(own[scenario, one] for one in group)
+                self.labels.update({(scenario, one): label for one in group})
+                equal.update((scenario, one) for one in same)
+                places.setdefault(label, []).append(place)
+                names.setdefault(label, row["scheduler"])
+        wanted = {*own} if chosen is None else {key for key in own if key[1] in chosen}
+        kept = {(scenario, self.labels[scenario, name]) for scenario, name in wanted}
+        self.keys = {key for key in own if key not in equal and (key[0], self.labels[key]) in kept}
+        """Scenario and name of each scheduler that is drawn."""
+        for (_, name), label in self.labels.items():
+            names.setdefault(label, name)
+        unranked = [label for label in dict.fromkeys(self.labels.values()) if label not in places]
+        order = [*sorted(places, key=lambda label: fmean(places[label])), *unranked]
+        super().__init__(dict.fromkeys(name for _, name in own), names, order)
 
 
-def _measured(results: Results, metrics: dict[str, str], who: Looks) -> list[Row]:
+def _measured(results: Results, metrics: dict[str, str], who: Drawn) -> list[Row]:
     """The runs that have the metric of their scenario, in the order of the schedulers."""
-    labels = _labels(results)
-    ranked = {(row["scenario"], row["scheduler"]) for row in results.summary}
     found = [
-        {"scenario": row["scenario"], "scheduler": labels[key], "seed": row["seed"], metric: row[metric]}
+        {"scenario": row["scenario"], "scheduler": who.labels[key], "seed": row["seed"], metric: row[metric]}
         for row in results.runs
         if row["status"] != "failed"
-        and (key := (row["scenario"], row["scheduler"])) in ranked
+        and (key := (row["scenario"], row["scheduler"])) in who.keys & who.ranked
         and row[metric := metrics[row["scenario"]]] is not None
     ]
     if not found:
@@ -166,7 +199,7 @@ def _seeds(rows: list[Row]) -> int:
     return max(Counter((row["scenario"], row["scheduler"]) for row in rows).values())
 
 
-def _ranking(results: Results, metrics: dict[str, str], who: Looks) -> altair.TopLevelMixin:
+def _ranking(results: Results, metrics: dict[str, str], who: Drawn) -> altair.TopLevelMixin:
     measured = _measured(results, metrics, who)
     color = who.color(measured, legend=False)
 
@@ -205,21 +238,21 @@ def _ranking(results: Results, metrics: dict[str, str], who: Looks) -> altair.To
     return by_scenario(measured, chart, about)
 
 
-def _paired(results: Results, metrics: dict[str, str], against: str | None, who: Looks) -> altair.TopLevelMixin:
+def _paired(results: Results, metrics: dict[str, str], against: str | None, who: Drawn) -> altair.TopLevelMixin:
     references = {row["scenario"]: row["reference"] for row in results.summary if row["reference"]}
     if against is not None:
-        references = dict.fromkeys(metrics, text("against", against, "a scheduler of these results"))
+        references = dict.fromkeys(metrics, against)
     if not references:
         raise InputError("against: no row to compare with; name a scheduler")
-    labels = _labels(results)
-    ranked = {(row["scenario"], row["scheduler"]) for row in results.summary}
+    labels = who.labels
     rows = [
         {**row, "scheduler": labels[key], "against": labels.get((scenario, reference), reference)}
         for scenario, reference in references.items()
         for row in results.differences(reference, metrics[scenario])
         if row["scenario"] == scenario
         and row["difference"] is not None
-        and (key := (scenario, row["scheduler"])) in ranked
+        and (key := (scenario, row["scheduler"])) in who.keys & who.ranked
+        and labels[key] != labels.get((scenario, reference))
     ]
     if not rows:
         compared = ", ".join(dict.fromkeys(references.values()))
@@ -250,7 +283,7 @@ def _paired(results: Results, metrics: dict[str, str], against: str | None, who:
     return by_scenario(who.sorted(rows), chart, about)
 
 
-def _cdf(results: Results, metrics: dict[str, str], who: Looks) -> altair.TopLevelMixin:
+def _cdf(results: Results, metrics: dict[str, str], who: Drawn) -> altair.TopLevelMixin:
     measured = _measured(results, metrics, who)
     lines = who.lines(measured)
 
@@ -280,12 +313,12 @@ def _cdf(results: Results, metrics: dict[str, str], who: Looks) -> altair.TopLev
     return by_scenario(measured, chart, about)
 
 
-def _series(results: Results, metric: str | None, seed: int | None, who: Looks) -> altair.TopLevelMixin:
+def _series(results: Results, metric: str | None, seed: int | None, who: Drawn) -> altair.TopLevelMixin:
     seeds = list(dict.fromkeys(results.runs.column("seed")))
     chosen = seeds[0] if seed is None and seeds else whole("seed", seed, ", ".join(map(str, seeds)), 0, 2**64 - 1)
     if chosen not in seeds:
         raise InputError(f"seed = {chosen}: allowed: {', '.join(map(str, seeds))}")
-    labels = _labels(results)
+    labels = who.labels
     everything = [row for row in results.series if row["seed"] == chosen]
     quantity = "goodput_mbps" if metric is None else metric
     one_of("metric", quantity, list(dict.fromkeys(row["quantity"] for row in everything)))
@@ -298,7 +331,7 @@ def _series(results: Results, metric: str | None, seed: int | None, who: Looks) 
             "of": " ".join(filter(None, (row["connection"], row["path"] or row["link"]))),
         }
         for row in everything
-        if row["quantity"] == quantity and row["value"] is not None
+        if row["quantity"] == quantity and row["value"] is not None and (row["scenario"], row["scheduler"]) in who.keys
     ]
 
     rows = _with_ends(rows, {name: results._native.step_s(name) or 0.0 for name in results.scenarios})
@@ -330,17 +363,17 @@ def _with_ends(rows: list[Row], steps: dict[str, float]) -> list[Row]:
     return rows + [{**row, "time_s": row["time_s"] + steps[row["scenario"]]} for row in last.values()]
 
 
-def _shares(results: Results, who: Looks) -> altair.TopLevelMixin:
-    labels = _labels(results)
+def _shares(results: Results, who: Drawn) -> altair.TopLevelMixin:
     rows = [
         {
             "scenario": row["scenario"],
-            "scheduler": labels[row["scenario"], row["scheduler"]],
+            "scheduler": who.labels[row["scenario"], row["scheduler"]],
             "path": path,
             "share": share,
             "place": place,
         }
         for row in results.summary
+        if (row["scenario"], row["scheduler"]) in who.keys
         for place, (path, share) in enumerate(
             zip(results.path_names(row["scenario"]), row["share_by_path"], strict=False)
         )
