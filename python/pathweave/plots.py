@@ -176,6 +176,45 @@ def by_scenario(rows: list[Row], chart: Callable[[list[Row]], Any], about: str |
     return made
 
 
+ALIKE = 4
+"""Scenarios share a scale if the largest values of none are more than this many times those of another."""
+
+SIGNED = ("aggregation_benefit", "completion_lead_s")
+"""The metrics that can be negative."""
+
+
+def scales(
+    rows: list[Row], metrics: dict[str, str], ends: tuple[str, ...], signed: bool = False, zero: bool = True
+) -> dict[str, altair.Scale]:
+    """For each scenario, the scale of the values `ends`: one for all scenarios that have the same metric.
+
+    Scenarios whose values are too small or too large for that have scales of their own. What cannot be negative begins at zero,
+    and intervals that go below are cut off.
+    """
+    found = {}
+    for metric in {metrics[row["scenario"]] for row in rows}:
+        values: dict[str, list[float]] = {}
+        for row in rows:
+            if metrics[row["scenario"]] == metric:
+                here = values.setdefault(row["scenario"], [0.0] if zero else [])
+                here += [row[end] for end in ends if row.get(end) is not None]
+        sizes = [max(map(abs, here)) for here in values.values()]
+        together = [[*values]] if max(sizes) <= ALIKE * min(sizes) else [[name] for name in values]
+        for names in together:
+            everything = [value for name in names for value in values[name]]
+            low, high = min(everything), max(everything)
+            low = low if signed or metric in SIGNED else max(low, 0.0)
+            scale = altair.Scale(domain=[low, high], nice=True) if low < high else altair.Scale(zero=zero)
+            found.update(dict.fromkeys(names, scale))
+    return found
+
+
+def with_scales(about: str, used: dict[str, altair.Scale]) -> str:
+    """What is drawn, and that the scenarios' scales differ."""
+    domains = {str(scale.to_dict()) for scale in used.values()}
+    return f"{about}; scales differ by scenario" if len(domains) > 1 else about
+
+
 def inline(rows: list[Row]) -> altair.InlineData:
     """Rows as the data of a chart, which has them inside."""
     return altair.InlineData(values=rows)
@@ -202,26 +241,33 @@ def _seeds(rows: list[Row]) -> int:
 def _ranking(results: Results, metrics: dict[str, str], who: Drawn) -> altair.TopLevelMixin:
     measured = _measured(results, metrics, who)
     color = who.color(measured, legend=False)
+    samples: dict[tuple[str, str], list[float]] = {}
+    for row in measured:
+        samples.setdefault((row["scenario"], row["scheduler"]), []).append(row[metrics[row["scenario"]]])
+    all_means = [
+        {"scenario": scenario, "scheduler": name, "least": min(values), "most": max(values)}
+        | dict(zip(("mean", "low", "high"), interval(values), strict=True))
+        for (scenario, name), values in samples.items()
+    ]
+    of_x = scales(all_means, metrics, ("low", "high", "least", "most"))
 
     def chart(rows: list[Row]) -> Any:
-        metric, means = metrics[rows[0]["scenario"]], []
-        for name in who.of(rows):
-            mean, low, high = interval([row[metric] for row in rows if row["scheduler"] == name])
-            means.append({"scheduler": name, "mean": mean, "low": low, "high": high})
+        scenario = rows[0]["scenario"]
+        metric, means = metrics[scenario], [row for row in all_means if row["scenario"] == scenario]
         y = altair.Y("scheduler:N", sort=who.of(rows), title=None, axis=altair.Axis(labelLimit=0))
-        title = titled(metric)
+        x: dict[str, Any] = {"title": titled(metric), "scale": of_x[scenario]}
         tip = tips("mean", "low", "high")
         ranges = (
             altair.Chart(inline(means))
-            .mark_rule(strokeWidth=2)
-            .encode(y=y, x=altair.X("low:Q", title=title), x2="high:Q", color=color, tooltip=tip)
+            .mark_rule(strokeWidth=2, clip=True)
+            .encode(y=y, x=altair.X("low:Q", **x), x2="high:Q", color=color, tooltip=tip)
         )
         seeds = (
             altair.Chart(inline(rows))
             .mark_point(opacity=0.7)
             .encode(
                 y=y,
-                x=altair.X(f"{metric}:Q", title=title),
+                x=altair.X(f"{metric}:Q", **x),
                 color=color,
                 tooltip=["scheduler:N", "seed:Q", f"{metric}:Q"],
             )
@@ -235,7 +281,7 @@ def _ranking(results: Results, metrics: dict[str, str], who: Drawn) -> altair.To
 
     count = _seeds(measured)
     about = f"tick: mean of {count} seeds; line: its 95 % interval; circle: a seed" if count > 1 else "one seed"
-    return by_scenario(measured, chart, about)
+    return by_scenario(measured, chart, with_scales(about, of_x))
 
 
 def _paired(results: Results, metrics: dict[str, str], against: str | None, who: Drawn) -> altair.TopLevelMixin:
@@ -258,19 +304,21 @@ def _paired(results: Results, metrics: dict[str, str], against: str | None, who:
         compared = ", ".join(dict.fromkeys(references.values()))
         raise InputError(f"against = {compared}: no other scheduler has a value with the same seed")
     color = who.color(rows, legend=False)
+    of_x = scales(rows, metrics, ("low", "high", "difference"), signed=True)
 
     def chart(rows: list[Row]) -> Any:
+        scale = of_x[rows[0]["scenario"]]
         y = altair.Y("scheduler:N", sort=who.of(rows), title=None, axis=altair.Axis(labelLimit=0))
         title = f"{titled(rows[0]['metric'])}: difference to {rows[0]['against']}"
         tip = tips("difference", "low", "high", "seeds", of=("scheduler", "significant"))
         base = altair.Chart(inline(rows)).encode(y=y, color=color, tooltip=tip)
         zero = altair.Chart(inline([{"zero": 0}])).mark_rule(strokeDash=[4, 3], color="grey").encode(x="zero:Q")
-        ranges = base.mark_rule(strokeWidth=2).encode(x=altair.X("low:Q", title=title), x2="high:Q")
+        ranges = base.mark_rule(strokeWidth=2).encode(x=altair.X("low:Q", title=title, scale=scale), x2="high:Q")
         full = altair.condition(
             "datum.significant", who.color(rows, legend=False, channel=altair.Fill), altair.value("white")
         )
         points = base.mark_point(filled=True, size=60, strokeWidth=2, opacity=1).encode(
-            x=altair.X("difference:Q", title=title),
+            x=altair.X("difference:Q", title=title, scale=scale),
             fill=full,
             stroke=who.color(rows, legend=False, channel=altair.Stroke),
         )
@@ -280,12 +328,13 @@ def _paired(results: Results, metrics: dict[str, str], against: str | None, who:
         about = "one seed, so there are no intervals"
     else:
         about = "seed by seed, with 95 % intervals; white points: not significant"
-    return by_scenario(who.sorted(rows), chart, about)
+    return by_scenario(who.sorted(rows), chart, with_scales(about, of_x))
 
 
 def _cdf(results: Results, metrics: dict[str, str], who: Drawn) -> altair.TopLevelMixin:
     measured = _measured(results, metrics, who)
     lines = who.lines(measured)
+    of_x = scales(measured, metrics, (*dict.fromkeys(metrics.values()),), zero=False)
 
     def chart(rows: list[Row]) -> Any:
         metric, points = metrics[rows[0]["scenario"]], []
@@ -299,7 +348,7 @@ def _cdf(results: Results, metrics: dict[str, str], who: Drawn) -> altair.TopLev
             altair.Chart(inline(points))
             .mark_line(interpolate="step-after")
             .encode(
-                x=altair.X(f"{metric}:Q", title=titled(metric), scale=altair.Scale(zero=False)),
+                x=altair.X(f"{metric}:Q", title=titled(metric), scale=of_x[rows[0]["scenario"]]),
                 y=altair.Y("fraction:Q", title="fraction of the seeds", axis=altair.Axis(format="%")),
                 order="fraction:Q",
                 tooltip=tips(metric, "fraction"),
@@ -310,7 +359,7 @@ def _cdf(results: Results, metrics: dict[str, str], who: Drawn) -> altair.TopLev
 
     count = _seeds(measured)
     about = f"the fraction of {count} seeds with at most this value" if count > 1 else "one seed"
-    return by_scenario(measured, chart, about)
+    return by_scenario(measured, chart, with_scales(about, of_x))
 
 
 def _series(results: Results, metric: str | None, seed: int | None, who: Drawn) -> altair.TopLevelMixin:

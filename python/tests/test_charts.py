@@ -1,11 +1,13 @@
 """What charts show: all names of equal schedulers, those that were chosen, and scales that can be compared."""
 
 import pytest
-from test_plots import KINDS, compiled, data, with_key
+from sweeping import plan_of
+from test_plots import KINDS, compiled, data, every, with_key
 
 import pathweave
 
 pytest.importorskip("altair")
+from pathweave import plots
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +55,78 @@ def test_only_the_chosen_schedulers_are_drawn(results, equal, kind):
         results.plot(kind=kind, schedulers=[])
     with pytest.raises(pathweave.ArgumentError, match=r"schedulers = 3 \(int\): allowed: a list of minrtt"):
         results.plot(kind=kind, schedulers=3)
+
+
+def domains(chart, channel):
+    """The ends of the scales of a channel, for each part of the chart."""
+    spec = chart.to_dict()
+    for part in spec.get("vconcat", [spec]):
+        found = {
+            tuple(one[channel]["scale"]["domain"]) for one in every(part, "encoding") if "scale" in one.get(channel, {})
+        }
+        [only] = found
+        yield only
+
+
+def rows_of(name, values):
+    return [{"scenario": name, "mean": value} for value in values]
+
+
+def test_scenarios_of_one_quantity_share_a_scale_unless_they_are_too_unlike():
+    rows = [*rows_of("a", [3.0, 8.0]), *rows_of("b", [2.0]), *rows_of("c", [5.0])]
+    same = dict.fromkeys("abc", "goodput_mbps")
+    found = plots.scales(rows, same, ("mean",))
+    assert {name: scale.domain for name, scale in found.items()} == {name: [0.0, 8.0] for name in "abc"}
+    assert plots.with_scales("mean", found) == "mean"
+    unlike = plots.scales([*rows, *rows_of("d", [0.5])], dict.fromkeys("abcd", "goodput_mbps"), ("mean",))
+    assert {name: scale.domain[1] for name, scale in unlike.items()} == {"a": 8.0, "b": 2.0, "c": 5.0, "d": 0.5}
+    assert plots.with_scales("mean", unlike) == "mean; scales differ by scenario"
+    others = plots.scales(rows, {**same, "c": "completion_s"}, ("mean",))
+    assert {name: scale.domain[1] for name, scale in others.items()} == {"a": 8.0, "b": 8.0, "c": 5.0}
+
+
+@pytest.mark.parametrize(("metric", "least"), [("goodput_mbps", 0.0), ("aggregation_benefit", -1.0)])
+def test_an_interval_ends_at_zero_only_if_the_quantity_cannot_be_negative(metric, least):
+    rows = [{"scenario": "a", "mean": 2.0, "low": -1.0, "high": 5.0}]
+    ends = ("mean", "low", "high")
+    assert plots.scales(rows, {"a": metric}, ends)["a"].domain == [least, 5.0]
+    assert plots.scales(rows, {"a": metric}, ends, signed=True)["a"].domain == [-1.0, 5.0]
+
+
+@pytest.mark.parametrize("kind", ["ranking", "paired", "cdf"])
+def test_bars_of_two_scenarios_can_be_compared(kind):
+    slower = pathweave.Scenario.builtin("wifi-lte")
+    slower.name = "slower"
+    slower.path["lte"].rate = "5Mbps"
+    made = pathweave.compare(
+        ["wifi-lte", slower], schedulers=["minrtt", "roundrobin"], seeds=2, duration=2, measure_from=1
+    )
+    chart = made.plot(kind=kind, against="minrtt" if kind == "paired" else None)
+    first, second = domains(chart, "x")
+    assert first == second
+    assert "scales differ" not in chart.to_json()
+
+
+def test_a_wide_range_of_a_parameter_is_drawn_logarithmically(tmp_path):
+    values = [64, 150, 400, 1000, 2000]
+    text = plan_of(["minrtt", "blest"], 2, "300ms", [("buffer_kb", values, "connection.receive_buffer", "{}KB")])
+    (tmp_path / "plan.toml").write_text(text)
+    chart = pathweave.sweep(tmp_path / "plan.toml", out=tmp_path / "out").plot()
+    places = [encoding["x"] for encoding in every(chart.to_dict(), "encoding")]
+    assert {place["scale"]["type"] for place in places} == {"log"}
+    assert {place["title"] for place in places} == {"buffer, KB (logarithmic)"}
+    assert all(f">{value:,}</text>" in compiled(chart) for value in values)
+    [rows] = data(chart)
+    # Schedulers stand beside each other: each at its place, near the value, and as far apart everywhere.
+    shifts = {(row["scheduler"], round(row["place"] / row["buffer_kb"], 6)) for row in rows}
+    assert len(shifts) == 4
+    assert all(0.9 < shift < 1.1 for _, shift in shifts)
+
+
+@pytest.mark.parametrize("values", [[100, 400, 700], [0, 1, 100]])
+def test_other_ranges_are_drawn_as_they_are(tmp_path, values):
+    text = plan_of(["minrtt"], 1, "300ms", [("delay_ms", values, "path.lte.delay", "{}ms")])
+    (tmp_path / "plan.toml").write_text(text)
+    chart = pathweave.sweep(tmp_path / "plan.toml", out=tmp_path / "out").plot()
+    assert {encoding["x"]["scale"]["type"] for encoding in every(chart.to_dict(), "encoding")} == {"linear"}
+    assert "logarithmic" not in chart.to_json()
