@@ -11,13 +11,10 @@ from pathweave import _native
 from pathweave._altair import altair
 from pathweave._arguments import listed, one_of, text, whole
 from pathweave._errors import InputError
-from pathweave._looks import Looks
+from pathweave._looks import WIDTH, Looks, legend_of
 
 if TYPE_CHECKING:
     from pathweave.results import Results
-
-WIDTH = 480
-"""Width of a chart's axes, in pixels: it fits a notebook, half a wide screen and a printed page."""
 
 PATHS = ["#2f6f9f", "#e3a44a", "#57a18b", "#b57bb0"]
 """The colours of paths, in their order, as on the pages."""
@@ -209,10 +206,10 @@ def scales(
     return found
 
 
-def with_scales(about: str, used: dict[str, altair.Scale]) -> str:
+def with_scales(about: str, used: dict[str, altair.Scale]) -> list[str]:
     """What is drawn, and that the scenarios' scales differ."""
     domains = {str(scale.to_dict()) for scale in used.values()}
-    return f"{about}; scales differ by scenario" if len(domains) > 1 else about
+    return [about, "scales differ by scenario"] if len(domains) > 1 else [about]
 
 
 def inline(rows: list[Row]) -> altair.InlineData:
@@ -444,7 +441,7 @@ def _shares(results: Results, who: Drawn) -> altair.TopLevelMixin:
                     axis=altair.Axis(format="%"),
                     scale=altair.Scale(domain=[0, 1]),
                 ),
-                color=altair.Color("path:N", sort=paths, scale=scale, title="path", legend=altair.Legend(labelLimit=0)),
+                color=altair.Color("path:N", sort=paths, scale=scale, title="path", legend=legend_of(paths)),
                 order="place:Q",
                 tooltip=["scheduler:N", "path:N", altair.Tooltip("share:Q", format=".1%")],
             )

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pathweave._altair import altair
 from pathweave._arguments import one_of
 from pathweave._errors import InputError
-from pathweave._looks import Looks
+from pathweave._looks import WIDTH, Looks
 from pathweave.plots import (
-    WIDTH,
     Row,
     by_scenario,
     inline,
@@ -234,6 +233,14 @@ def _fits(texts: list[str], width: float) -> bool:
     return LETTER * max(map(len, texts)) + 4 <= width
 
 
+def _cut(name: str, width: float) -> str:
+    """A name as far as a cell is wide enough for it; nothing if that says too little."""
+    room = int((width - 4) // LETTER)
+    # What tells one plain TCP from another is the path.
+    name = name if len(name) <= room else name.removeprefix("plain ")
+    return name if len(name) <= room else f"{name[: room - 1]}…" if room >= 4 else ""
+
+
 def _number(value: float) -> str:
     size = abs(value)
     return (
@@ -258,7 +265,11 @@ def _heatmap(rows: list[Row], keys: list[str], metric: str, who: Looks) -> Any:
     means = [row["mean"] for row in rows]
     low, high = min(means), max(means)
     scale = altair.Scale(scheme="viridis", domain=[low, high])
-    layers = [base.mark_rect().encode(color=altair.Color("mean:Q", title=titled(metric).split(", "), scale=scale))]
+    layers = [
+        base.mark_rect().encode(
+            color=altair.Color("mean:Q", title=titled(metric), scale=scale, legend=altair.Legend(orient="bottom"))
+        )
+    ]
     if _fits(shown, panel["width"] / columns):
         # At this place of the colours, black and white have the same contrast.
         pale = f"datum.mean >= {low + 0.43 * (high - low)}"
@@ -271,7 +282,7 @@ def _heatmap(rows: list[Row], keys: list[str], metric: str, who: Looks) -> Any:
 def _wins(rows: list[Row], keys: list[str], color: altair.Color) -> Any:
     width = WIDTH / len({row[keys[0]] for row in rows})
     rows = [
-        {**row, "words": "\n".join(text for text in (row["scheduler"], row["shown"]) if text and _fits([text], width))}
+        {**row, "words": "\n".join(t for t in (_cut(row["scheduler"], width), row["shown"]) if t and _fits([t], width))}
         for row in rows
     ]
     tip = [*tips(of=("scheduler", "second", "significant", *keys)), altair.Tooltip("ahead:Q", format=".1%")]

@@ -1,5 +1,7 @@
 """What charts show: all names of equal schedulers, those that were chosen, and scales that can be compared."""
 
+import re
+
 import pytest
 from sweeping import plan_of
 from test_plots import KINDS, compiled, data, every, with_key
@@ -7,7 +9,7 @@ from test_plots import KINDS, compiled, data, every, with_key
 import pathweave
 
 pytest.importorskip("altair")
-from pathweave import plots
+from pathweave import plots, sweep_plots
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +79,10 @@ def test_scenarios_of_one_quantity_share_a_scale_unless_they_are_too_unlike():
     same = dict.fromkeys("abc", "goodput_mbps")
     found = plots.scales(rows, same, ("mean",))
     assert {name: scale.domain for name, scale in found.items()} == {name: [0.0, 8.0] for name in "abc"}
-    assert plots.with_scales("mean", found) == "mean"
+    assert plots.with_scales("mean", found) == ["mean"]
     unlike = plots.scales([*rows, *rows_of("d", [0.5])], dict.fromkeys("abcd", "goodput_mbps"), ("mean",))
     assert {name: scale.domain[1] for name, scale in unlike.items()} == {"a": 8.0, "b": 2.0, "c": 5.0, "d": 0.5}
-    assert plots.with_scales("mean", unlike) == "mean; scales differ by scenario"
+    assert plots.with_scales("mean", unlike) == ["mean", "scales differ by scenario"]
     others = plots.scales(rows, {**same, "c": "completion_s"}, ("mean",))
     assert {name: scale.domain[1] for name, scale in others.items()} == {"a": 8.0, "b": 8.0, "c": 5.0}
 
@@ -130,3 +132,35 @@ def test_other_ranges_are_drawn_as_they_are(tmp_path, values):
     chart = pathweave.sweep(tmp_path / "plan.toml", out=tmp_path / "out").plot()
     assert {encoding["x"]["scale"]["type"] for encoding in every(chart.to_dict(), "encoding")} == {"linear"}
     assert "logarithmic" not in chart.to_json()
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "wanted"),
+    [
+        ("redundant", 2, "redundant"),
+        ("redundant", 6, "redundant"),
+        ("redundant", 8, "redund…"),
+        ("redundant", 20, ""),
+        ("plain TCP, wifi", 2, "plain TCP, wifi"),
+        ("plain TCP, wifi", 5, "TCP, wifi"),
+    ],
+)
+def test_a_cell_has_the_winners_name_as_far_as_there_is_room(name, columns, wanted):
+    cell = {"scheduler": name, "shown": "", "strength": 1, "second": "", "significant": "yes", "ahead": None}
+    rows = [{**cell, "x": number} for number in range(columns)]
+    chart = sweep_plots._wins(rows, ["x"], plots.altair.Color("scheduler:N"))
+    [cells] = data(chart)
+    assert {row["words"] for row in cells} == {wanted}
+
+
+def fixed_width(chart):
+    """How wide the chart is when it is drawn, in pixels."""
+    return float(re.search(r'<svg[^>]* width="([0-9.]+)"', compiled(chart)).group(1))
+
+
+def test_charts_fit_a_window_of_500_pixels(results, swept, swept_by_one):
+    charts = [results.plot(kind=kind) for kind in KINDS]
+    charts += [sweep.plot(kind=kind) for sweep in (swept, swept_by_one) for kind in ("lines", "heatmap", "wins")]
+    assert max(map(fixed_width, charts)) <= 500 - 2 * 8
+    legends = [legend for chart in charts for legend in every(chart.to_dict(), "legend") if legend]
+    assert {legend["orient"] for legend in legends} == {"bottom"}
