@@ -206,6 +206,11 @@ def scales(
     return found
 
 
+def _beside(labels: list[str]) -> int:
+    """The width of axes beside these labels: long ones take from it, so that the chart is as wide as others."""
+    return max(WIDTH // 2, WIDTH - 6 * max(0, max(map(len, labels)) - len("plain TCP, wifi")))
+
+
 def with_scales(about: str, used: dict[str, altair.Scale]) -> list[str]:
     """What is drawn, and that the scenarios' scales differ."""
     domains = {str(scale.to_dict()) for scale in used.values()}
@@ -274,7 +279,7 @@ def _ranking(results: Results, metrics: dict[str, str], who: Drawn) -> altair.To
             .mark_tick(thickness=3, size=16)
             .encode(y=y, x="mean:Q", color=color, tooltip=tip)
         )
-        return altair.layer(ranges, seeds, ticks).properties(width=WIDTH)
+        return altair.layer(ranges, seeds, ticks).properties(width=_beside(who.of(measured)))
 
     count = _seeds(measured)
     about = f"tick: mean of {count} seeds; line: its 95 % interval; circle: a seed" if count > 1 else "one seed"
@@ -300,7 +305,7 @@ def _paired(results: Results, metrics: dict[str, str], against: str | None, who:
     if not rows:
         compared = ", ".join(dict.fromkeys(references.values()))
         raise InputError(f"against = {compared}: no other scheduler has a value with the same seed")
-    color = who.color(rows, legend=False)
+    color, width = who.color(rows, legend=False), _beside(who.of(rows))
     of_x = scales(rows, metrics, ("low", "high", "difference"), signed=True)
 
     def chart(rows: list[Row]) -> Any:
@@ -319,7 +324,7 @@ def _paired(results: Results, metrics: dict[str, str], against: str | None, who:
             fill=full,
             stroke=who.color(rows, legend=False, channel=altair.Stroke),
         )
-        return altair.layer(zero, ranges, points).properties(width=WIDTH)
+        return altair.layer(zero, ranges, points).properties(width=width)
 
     if all(row["low"] is None for row in rows):
         about = "one seed, so there are no intervals"
@@ -427,6 +432,7 @@ def _shares(results: Results, who: Drawn) -> altair.TopLevelMixin:
     if not rows:
         raise InputError("kind = shares: no run has delivered anything")
     paths = list(dict.fromkeys(path for scenario in results.scenarios for path in results.path_names(scenario)))
+    width = _beside(who.of(rows))
     scale = altair.Scale(domain=paths, range=[PATHS[place % len(PATHS)] for place in range(len(paths))])
 
     def chart(rows: list[Row]) -> Any:
@@ -445,7 +451,7 @@ def _shares(results: Results, who: Drawn) -> altair.TopLevelMixin:
                 order="place:Q",
                 tooltip=["scheduler:N", "path:N", altair.Tooltip("share:Q", format=".1%")],
             )
-            .properties(width=WIDTH)
+            .properties(width=width)
         )
 
     return by_scenario(who.sorted(rows), chart, "mean of the seeds")

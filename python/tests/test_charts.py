@@ -158,8 +158,8 @@ def fixed_width(chart):
     return float(re.search(r'<svg[^>]* width="([0-9.]+)"', compiled(chart)).group(1))
 
 
-def test_charts_fit_a_window_of_500_pixels(results, swept, swept_by_one):
-    charts = [results.plot(kind=kind) for kind in KINDS]
+def test_charts_fit_a_window_of_500_pixels(results, equal, swept, swept_by_one):
+    charts = [made.plot(kind=kind) for made in (results, equal) for kind in KINDS]
     charts += [sweep.plot(kind=kind) for sweep in (swept, swept_by_one) for kind in ("lines", "heatmap", "wins")]
     assert max(map(fixed_width, charts)) <= 500 - 2 * 8
     legends = [legend for chart in charts for legend in every(chart.to_dict(), "legend") if legend]
