@@ -8,6 +8,9 @@ from typing import Any
 from pathweave import _native
 from pathweave._altair import altair
 
+WIDTH = 380
+"""Width of a chart's axes, in pixels: it fits a notebook, a window of 500 pixels and a printed page."""
+
 _DARK = ("dark", "carbong90", "carbong100")
 """Vega's themes with a dark ground."""
 
@@ -17,6 +20,17 @@ def _is_dark() -> bool:
     theme = altair.theme.get()
     used: dict[str, Any] = dict(theme()) if theme is not None else {}
     return used.get("usermeta", {}).get("embedOptions", {}).get("theme") in _DARK
+
+
+def legend_of(labels: Iterable[str], **more: Any) -> altair.Legend:
+    """A legend below the chart, with as many columns as there is room for."""
+    columns = max(1, WIDTH // (6 * max(map(len, labels), default=0) + 30))
+    return altair.Legend(orient="bottom", columns=columns, labelLimit=0, **more)
+
+
+def line_legend(labels: Iterable[str]) -> altair.Legend:
+    """A legend with symbols as strong as lines."""
+    return legend_of(labels, symbolOpacity=1, symbolStrokeWidth=2.5)
 
 
 class Looks:
@@ -53,8 +67,8 @@ class Looks:
         """The colours of the schedulers that these rows have."""
         shown = self.of(rows)
         scale = altair.Scale(domain=shown, range=[self._looks[label][0] for label in shown])
-        key = altair.Legend(symbolOpacity=1, symbolStrokeWidth=2.5, labelLimit=0) if legend else None
-        return channel("scheduler:N", sort=shown, scale=scale, title=title, legend=key)
+        below = line_legend(shown) if legend else None
+        return channel("scheduler:N", sort=shown, scale=scale, title=title, legend=below)
 
     def lines(self, rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
         """The colours and dashes of lines."""
@@ -64,6 +78,7 @@ class Looks:
         found: dict[str, Any] = {"color": self.color(rows)}
         if any(dash != [1, 0] for dash in dashes):
             scale = altair.Scale(domain=shown, range=dashes)
-            key = altair.Legend(symbolOpacity=1, symbolStrokeWidth=2.5, labelLimit=0)
-            found["strokeDash"] = altair.StrokeDash("scheduler:N", sort=shown, scale=scale, title=None, legend=key)
+            found["strokeDash"] = altair.StrokeDash(
+                "scheduler:N", sort=shown, scale=scale, title=None, legend=line_legend(shown)
+            )
         return found

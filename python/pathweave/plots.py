@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from pathweave import _native
 from pathweave._altair import altair
-from pathweave._arguments import one_of, text, whole
+from pathweave._arguments import listed, one_of, text, whole
 from pathweave._errors import InputError
-from pathweave._looks import Looks
+from pathweave._looks import WIDTH, Looks, legend_of
 
 if TYPE_CHECKING:
     from pathweave.results import Results
-
-WIDTH = 480
-"""Width of a chart's axes, in pixels: it fits a notebook, half a wide screen and a printed page."""
 
 PATHS = ["#2f6f9f", "#e3a44a", "#57a18b", "#b57bb0"]
 """The colours of paths, in their order, as on the pages."""
@@ -48,11 +45,18 @@ def interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def results_chart(
-    results: Results, metric: str | None, kind: str, against: str | None, seed: int | None
+    results: Results,
+    metric: str | None,
+    kind: str,
+    against: str | None,
+    seed: int | None,
+    schedulers: str | Iterable[str] | None,
 ) -> altair.TopLevelMixin:
     """The chart of `Results.plot`."""
     one_of("kind", kind, ("ranking", "paired", "cdf", "series", "shares"))
-    who = looks(results)
+    if against is not None:
+        text("against", against, "a scheduler of these results")
+    who = Drawn(results, _chosen(results, schedulers), against if kind == "paired" else None)
     if kind == "shares":
         return _shares(results, who)
     if kind == "series":
@@ -94,35 +98,61 @@ def label_of(scheduler: str, path: str | None) -> str:
     return f"plain TCP, {path}" if path else scheduler
 
 
-def _labels(results: Results) -> dict[tuple[str, str], str]:
-    """The label of each scheduler of each scenario."""
-    runs = results.runs
-    columns = (runs.column(name) for name in ("scenario", "scheduler", "plain_tcp"))
-    return {(scenario, name): label_of(name, path) for scenario, name, path in zip(*columns, strict=True)}
+def _chosen(results: Results, schedulers: object) -> list[str] | None:
+    """The argument `schedulers` of a chart: names of these results, or ``None`` for all."""
+    if schedulers is None:
+        return None
+    there = list(dict.fromkeys(results.runs.column("scheduler")))
+    allowed = f"a list of {', '.join(there)}"
+    given = schedulers.split(",") if isinstance(schedulers, str) else listed("schedulers", schedulers, allowed)
+    names = [name.strip() if isinstance(name, str) else name for name in given]
+    if not names:
+        raise InputError(f"schedulers = []: allowed: {allowed}")
+    return [one_of("schedulers", name, there) for name in names]
 
 
-def looks(results: Results) -> Looks:
-    """The schedulers by their place in the ranking; with several scenarios, by the mean of their places."""
-    labels, places = _labels(results), dict[str, list[int]]()
-    for scenario in results.scenarios:
-        ranked = [row["scheduler"] for row in results.summary if row["scenario"] == scenario]
-        for place, name in enumerate(ranked):
-            places.setdefault(labels[scenario, name], []).append(place)
-    unranked = [label for label in dict.fromkeys(labels.values()) if label not in places]
-    order = [*sorted(places, key=lambda label: fmean(places[label])), *unranked]
-    names = {label: name for (_, name), label in reversed(labels.items())}
-    return Looks(dict.fromkeys(name for _, name in labels), names, order)
+class Drawn(Looks):
+    """The schedulers that a chart of a comparison draws. Those that sent the same packets are drawn once, as one."""
+
+    def __init__(self, results: Results, chosen: list[str] | None, against: str | None) -> None:
+        """The chosen schedulers (``None``: all), by their place in the ranking; with several scenarios, by the mean of their places."""
+        runs = results.runs
+        columns = (runs.column(name) for name in ("scenario", "scheduler", "plain_tcp"))
+        own = {(scenario, name): label_of(name, path) for scenario, name, path in zip(*columns, strict=True)}
+        first, places, names = [against, *(chosen or [])], dict[str, list[int]](), dict[str, str]()
+        self.labels = dict(own)
+        """The label of each scheduler of each scenario: of equal ones, all their names."""
+        self.ranked = {(row["scenario"], row["scheduler"]) for row in results.summary}
+        equal = set[tuple[str, str]]()
+        for scenario in results.scenarios:
+            for place, row in enumerate(row for row in results.summary if row["scenario"] == scenario):
+                same = row["same_packets_as"].split(", ") if row["same_packets_as"] else []
+                group = sorted(
+                    [row["scheduler"], *same], key=lambda one: first.index(one) if one in first else len(first)
+                )
+                label = " = ".join(own[scenario, one] for one in group)
+                self.labels.update({(scenario, one): label for one in group})
+                equal.update((scenario, one) for one in same)
+                places.setdefault(label, []).append(place)
+                names.setdefault(label, row["scheduler"])
+        wanted = {*own} if chosen is None else {key for key in own if key[1] in chosen}
+        kept = {(scenario, self.labels[scenario, name]) for scenario, name in wanted}
+        self.keys = {key for key in own if key not in equal and (key[0], self.labels[key]) in kept}
+        """Scenario and name of each scheduler that is drawn."""
+        for (_, name), label in self.labels.items():
+            names.setdefault(label, name)
+        unranked = [label for label in dict.fromkeys(self.labels.values()) if label not in places]
+        order = [*sorted(places, key=lambda label: fmean(places[label])), *unranked]
+        super().__init__(dict.fromkeys(name for _, name in own), names, order)
 
 
-def _measured(results: Results, metrics: dict[str, str], who: Looks) -> list[Row]:
+def _measured(results: Results, metrics: dict[str, str], who: Drawn) -> list[Row]:
     """The runs that have the metric of their scenario, in the order of the schedulers."""
-    labels = _labels(results)
-    ranked = {(row["scenario"], row["scheduler"]) for row in results.summary}
     found = [
-        {"scenario": row["scenario"], "scheduler": labels[key], "seed": row["seed"], metric: row[metric]}
+        {"scenario": row["scenario"], "scheduler": who.labels[key], "seed": row["seed"], metric: row[metric]}
         for row in results.runs
         if row["status"] != "failed"
-        and (key := (row["scenario"], row["scheduler"])) in ranked
+        and (key := (row["scenario"], row["scheduler"])) in who.keys & who.ranked
         and row[metric := metrics[row["scenario"]]] is not None
     ]
     if not found:
@@ -141,6 +171,50 @@ def by_scenario(rows: list[Row], chart: Callable[[list[Row]], Any], about: str |
     charts = [titled_chart(name) for name in names]
     made: altair.TopLevelMixin = charts[0] if len(charts) == 1 else altair.vconcat(*charts)
     return made
+
+
+ALIKE = 4
+"""Scenarios share a scale if the largest values of none are more than this many times those of another."""
+
+SIGNED = ("aggregation_benefit", "completion_lead_s")
+"""The metrics that can be negative."""
+
+
+def scales(
+    rows: list[Row], metrics: dict[str, str], ends: tuple[str, ...], signed: bool = False, zero: bool = True
+) -> dict[str, altair.Scale]:
+    """For each scenario, the scale of the values `ends`: one for all scenarios that have the same metric.
+
+    Scenarios whose values are too small or too large for that have scales of their own. What cannot be negative begins at zero,
+    and intervals that go below are cut off.
+    """
+    found = {}
+    for metric in {metrics[row["scenario"]] for row in rows}:
+        values: dict[str, list[float]] = {}
+        for row in rows:
+            if metrics[row["scenario"]] == metric:
+                here = values.setdefault(row["scenario"], [0.0] if zero else [])
+                here += [row[end] for end in ends if row.get(end) is not None]
+        sizes = [max(map(abs, here)) for here in values.values()]
+        together = [[*values]] if max(sizes) <= ALIKE * min(sizes) else [[name] for name in values]
+        for names in together:
+            everything = [value for name in names for value in values[name]]
+            low, high = min(everything), max(everything)
+            low = low if signed or metric in SIGNED else max(low, 0.0)
+            scale = altair.Scale(domain=[low, high], nice=True) if low < high else altair.Scale(zero=zero)
+            found.update(dict.fromkeys(names, scale))
+    return found
+
+
+def _beside(labels: list[str]) -> int:
+    """The width of axes beside these labels: long ones take from it, so that the chart is as wide as others."""
+    return max(WIDTH // 2, WIDTH - 6 * max(0, max(map(len, labels)) - len("plain TCP, wifi")))
+
+
+def with_scales(about: str, used: dict[str, altair.Scale]) -> list[str]:
+    """What is drawn, and that the scenarios' scales differ."""
+    domains = {str(scale.to_dict()) for scale in used.values()}
+    return [about, "scales differ by scenario"] if len(domains) > 1 else [about]
 
 
 def inline(rows: list[Row]) -> altair.InlineData:
@@ -166,29 +240,36 @@ def _seeds(rows: list[Row]) -> int:
     return max(Counter((row["scenario"], row["scheduler"]) for row in rows).values())
 
 
-def _ranking(results: Results, metrics: dict[str, str], who: Looks) -> altair.TopLevelMixin:
+def _ranking(results: Results, metrics: dict[str, str], who: Drawn) -> altair.TopLevelMixin:
     measured = _measured(results, metrics, who)
     color = who.color(measured, legend=False)
+    samples: dict[tuple[str, str], list[float]] = {}
+    for row in measured:
+        samples.setdefault((row["scenario"], row["scheduler"]), []).append(row[metrics[row["scenario"]]])
+    all_means = [
+        {"scenario": scenario, "scheduler": name, "least": min(values), "most": max(values)}
+        | dict(zip(("mean", "low", "high"), interval(values), strict=True))
+        for (scenario, name), values in samples.items()
+    ]
+    of_x = scales(all_means, metrics, ("low", "high", "least", "most"))
 
     def chart(rows: list[Row]) -> Any:
-        metric, means = metrics[rows[0]["scenario"]], []
-        for name in who.of(rows):
-            mean, low, high = interval([row[metric] for row in rows if row["scheduler"] == name])
-            means.append({"scheduler": name, "mean": mean, "low": low, "high": high})
+        scenario = rows[0]["scenario"]
+        metric, means = metrics[scenario], [row for row in all_means if row["scenario"] == scenario]
         y = altair.Y("scheduler:N", sort=who.of(rows), title=None, axis=altair.Axis(labelLimit=0))
-        title = titled(metric)
+        x: dict[str, Any] = {"title": titled(metric), "scale": of_x[scenario]}
         tip = tips("mean", "low", "high")
         ranges = (
             altair.Chart(inline(means))
-            .mark_rule(strokeWidth=2)
-            .encode(y=y, x=altair.X("low:Q", title=title), x2="high:Q", color=color, tooltip=tip)
+            .mark_rule(strokeWidth=2, clip=True)
+            .encode(y=y, x=altair.X("low:Q", **x), x2="high:Q", color=color, tooltip=tip)
         )
         seeds = (
             altair.Chart(inline(rows))
             .mark_point(opacity=0.7)
             .encode(
                 y=y,
-                x=altair.X(f"{metric}:Q", title=title),
+                x=altair.X(f"{metric}:Q", **x),
                 color=color,
                 tooltip=["scheduler:N", "seed:Q", f"{metric}:Q"],
             )
@@ -198,61 +279,64 @@ def _ranking(results: Results, metrics: dict[str, str], who: Looks) -> altair.To
             .mark_tick(thickness=3, size=16)
             .encode(y=y, x="mean:Q", color=color, tooltip=tip)
         )
-        return altair.layer(ranges, seeds, ticks).properties(width=WIDTH)
+        return altair.layer(ranges, seeds, ticks).properties(width=_beside(who.of(measured)))
 
     count = _seeds(measured)
     about = f"tick: mean of {count} seeds; line: its 95 % interval; circle: a seed" if count > 1 else "one seed"
-    return by_scenario(measured, chart, about)
+    return by_scenario(measured, chart, with_scales(about, of_x))
 
 
-def _paired(results: Results, metrics: dict[str, str], against: str | None, who: Looks) -> altair.TopLevelMixin:
+def _paired(results: Results, metrics: dict[str, str], against: str | None, who: Drawn) -> altair.TopLevelMixin:
     references = {row["scenario"]: row["reference"] for row in results.summary if row["reference"]}
     if against is not None:
-        references = dict.fromkeys(metrics, text("against", against, "a scheduler of these results"))
+        references = dict.fromkeys(metrics, against)
     if not references:
         raise InputError("against: no row to compare with; name a scheduler")
-    labels = _labels(results)
-    ranked = {(row["scenario"], row["scheduler"]) for row in results.summary}
+    labels = who.labels
     rows = [
         {**row, "scheduler": labels[key], "against": labels.get((scenario, reference), reference)}
         for scenario, reference in references.items()
         for row in results.differences(reference, metrics[scenario])
         if row["scenario"] == scenario
         and row["difference"] is not None
-        and (key := (scenario, row["scheduler"])) in ranked
+        and (key := (scenario, row["scheduler"])) in who.keys & who.ranked
+        and labels[key] != labels.get((scenario, reference))
     ]
     if not rows:
         compared = ", ".join(dict.fromkeys(references.values()))
         raise InputError(f"against = {compared}: no other scheduler has a value with the same seed")
-    color = who.color(rows, legend=False)
+    color, width = who.color(rows, legend=False), _beside(who.of(rows))
+    of_x = scales(rows, metrics, ("low", "high", "difference"), signed=True)
 
     def chart(rows: list[Row]) -> Any:
+        scale = of_x[rows[0]["scenario"]]
         y = altair.Y("scheduler:N", sort=who.of(rows), title=None, axis=altair.Axis(labelLimit=0))
         title = f"{titled(rows[0]['metric'])}: difference to {rows[0]['against']}"
         tip = tips("difference", "low", "high", "seeds", of=("scheduler", "significant"))
         base = altair.Chart(inline(rows)).encode(y=y, color=color, tooltip=tip)
         zero = altair.Chart(inline([{"zero": 0}])).mark_rule(strokeDash=[4, 3], color="grey").encode(x="zero:Q")
-        ranges = base.mark_rule(strokeWidth=2).encode(x=altair.X("low:Q", title=title), x2="high:Q")
+        ranges = base.mark_rule(strokeWidth=2).encode(x=altair.X("low:Q", title=title, scale=scale), x2="high:Q")
         full = altair.condition(
             "datum.significant", who.color(rows, legend=False, channel=altair.Fill), altair.value("white")
         )
         points = base.mark_point(filled=True, size=60, strokeWidth=2, opacity=1).encode(
-            x=altair.X("difference:Q", title=title),
+            x=altair.X("difference:Q", title=title, scale=scale),
             fill=full,
             stroke=who.color(rows, legend=False, channel=altair.Stroke),
         )
-        return altair.layer(zero, ranges, points).properties(width=WIDTH)
+        return altair.layer(zero, ranges, points).properties(width=width)
 
     if all(row["low"] is None for row in rows):
         about = "one seed, so there are no intervals"
     else:
         about = "seed by seed, with 95 % intervals; white points: not significant"
-    return by_scenario(who.sorted(rows), chart, about)
+    return by_scenario(who.sorted(rows), chart, with_scales(about, of_x))
 
 
-def _cdf(results: Results, metrics: dict[str, str], who: Looks) -> altair.TopLevelMixin:
+def _cdf(results: Results, metrics: dict[str, str], who: Drawn) -> altair.TopLevelMixin:
     measured = _measured(results, metrics, who)
     lines = who.lines(measured)
+    of_x = scales(measured, metrics, (*dict.fromkeys(metrics.values()),), zero=False)
 
     def chart(rows: list[Row]) -> Any:
         metric, points = metrics[rows[0]["scenario"]], []
@@ -266,7 +350,7 @@ def _cdf(results: Results, metrics: dict[str, str], who: Looks) -> altair.TopLev
             altair.Chart(inline(points))
             .mark_line(interpolate="step-after")
             .encode(
-                x=altair.X(f"{metric}:Q", title=titled(metric), scale=altair.Scale(zero=False)),
+                x=altair.X(f"{metric}:Q", title=titled(metric), scale=of_x[rows[0]["scenario"]]),
                 y=altair.Y("fraction:Q", title="fraction of the seeds", axis=altair.Axis(format="%")),
                 order="fraction:Q",
                 tooltip=tips(metric, "fraction"),
@@ -277,15 +361,15 @@ def _cdf(results: Results, metrics: dict[str, str], who: Looks) -> altair.TopLev
 
     count = _seeds(measured)
     about = f"the fraction of {count} seeds with at most this value" if count > 1 else "one seed"
-    return by_scenario(measured, chart, about)
+    return by_scenario(measured, chart, with_scales(about, of_x))
 
 
-def _series(results: Results, metric: str | None, seed: int | None, who: Looks) -> altair.TopLevelMixin:
+def _series(results: Results, metric: str | None, seed: int | None, who: Drawn) -> altair.TopLevelMixin:
     seeds = list(dict.fromkeys(results.runs.column("seed")))
     chosen = seeds[0] if seed is None and seeds else whole("seed", seed, ", ".join(map(str, seeds)), 0, 2**64 - 1)
     if chosen not in seeds:
         raise InputError(f"seed = {chosen}: allowed: {', '.join(map(str, seeds))}")
-    labels = _labels(results)
+    labels = who.labels
     everything = [row for row in results.series if row["seed"] == chosen]
     quantity = "goodput_mbps" if metric is None else metric
     one_of("metric", quantity, list(dict.fromkeys(row["quantity"] for row in everything)))
@@ -298,7 +382,7 @@ def _series(results: Results, metric: str | None, seed: int | None, who: Looks) 
             "of": " ".join(filter(None, (row["connection"], row["path"] or row["link"]))),
         }
         for row in everything
-        if row["quantity"] == quantity and row["value"] is not None
+        if row["quantity"] == quantity and row["value"] is not None and (row["scenario"], row["scheduler"]) in who.keys
     ]
 
     rows = _with_ends(rows, {name: results._native.step_s(name) or 0.0 for name in results.scenarios})
@@ -330,17 +414,17 @@ def _with_ends(rows: list[Row], steps: dict[str, float]) -> list[Row]:
     return rows + [{**row, "time_s": row["time_s"] + steps[row["scenario"]]} for row in last.values()]
 
 
-def _shares(results: Results, who: Looks) -> altair.TopLevelMixin:
-    labels = _labels(results)
+def _shares(results: Results, who: Drawn) -> altair.TopLevelMixin:
     rows = [
         {
             "scenario": row["scenario"],
-            "scheduler": labels[row["scenario"], row["scheduler"]],
+            "scheduler": who.labels[row["scenario"], row["scheduler"]],
             "path": path,
             "share": share,
             "place": place,
         }
         for row in results.summary
+        if (row["scenario"], row["scheduler"]) in who.keys
         for place, (path, share) in enumerate(
             zip(results.path_names(row["scenario"]), row["share_by_path"], strict=False)
         )
@@ -348,6 +432,7 @@ def _shares(results: Results, who: Looks) -> altair.TopLevelMixin:
     if not rows:
         raise InputError("kind = shares: no run has delivered anything")
     paths = list(dict.fromkeys(path for scenario in results.scenarios for path in results.path_names(scenario)))
+    width = _beside(who.of(rows))
     scale = altair.Scale(domain=paths, range=[PATHS[place % len(PATHS)] for place in range(len(paths))])
 
     def chart(rows: list[Row]) -> Any:
@@ -362,11 +447,11 @@ def _shares(results: Results, who: Looks) -> altair.TopLevelMixin:
                     axis=altair.Axis(format="%"),
                     scale=altair.Scale(domain=[0, 1]),
                 ),
-                color=altair.Color("path:N", sort=paths, scale=scale, title="path", legend=altair.Legend(labelLimit=0)),
+                color=altair.Color("path:N", sort=paths, scale=scale, title="path", legend=legend_of(paths)),
                 order="place:Q",
                 tooltip=["scheduler:N", "path:N", altair.Tooltip("share:Q", format=".1%")],
             )
-            .properties(width=WIDTH)
+            .properties(width=width)
         )
 
     return by_scenario(who.sorted(rows), chart, "mean of the seeds")

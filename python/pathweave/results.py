@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -230,6 +231,7 @@ class Results:
         *,
         against: str | None = None,
         seed: int | None = None,
+        schedulers: str | Iterable[str] | None = None,
     ) -> altair.TopLevelMixin:
         """A chart, with paths and units by name (``pip install pathweave[plot]``). ``chart.save("plot.html", inline=True)`` works offline.
 
@@ -241,10 +243,17 @@ class Results:
                 ``"shares"``: bytes sent by path.
             against: For ``"paired"``, the scheduler to compare with (default: the reference of `summary`).
             seed: For ``"series"`` (default: the first one).
+            schedulers: Those that are drawn, as a list of names or ``"minrtt,blest"`` (default: all).
+
+        Schedulers that sent the same packets are drawn once, with all their names: ``minrtt = blest``.
+
+        >>> import pathweave
+        >>> results = pathweave.compare("wifi-lte", schedulers="minrtt,blest", seeds=1, duration="12s")
+        >>> chart = results.plot("srtt_ms", kind="series", schedulers=["minrtt", "blest"])
         """
         from pathweave.plots import results_chart
 
-        return results_chart(self, metric, kind, against, seed)
+        return results_chart(self, metric, kind, against, seed, schedulers)
 
     def __str__(self) -> str:
         """The answer and the tables."""

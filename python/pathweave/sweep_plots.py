@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import exp, log
 from typing import TYPE_CHECKING, Any
 
 from pathweave._altair import altair
 from pathweave._arguments import one_of
 from pathweave._errors import InputError
-from pathweave._looks import Looks
-from pathweave.plots import WIDTH, Row, by_scenario, inline, interval, label_of, panels, tips, titled
+from pathweave._looks import WIDTH, Looks
+from pathweave.plots import (
+    Row,
+    by_scenario,
+    inline,
+    interval,
+    label_of,
+    panels,
+    scales,
+    tips,
+    titled,
+    with_scales,
+)
 from pathweave.sweep_tables import judged, numbers, parameters, points, values, winner
 
 if TYPE_CHECKING:
@@ -41,7 +53,13 @@ def sweep_chart(sweep: Sweep, x: str | None, y: str, kind: str, rows: str | None
         color = who.color(found, title="best")
         return by_scenario(found, lambda part: _wins(part, keys, color), _about_wins(found, y, pooled))
     encoded = who.lines(found)
-    return by_scenario(found, lambda part: _lines(part, keys, y, who, encoded, not pooled), _about_lines(found, pooled))
+    ends = ("mean",) if pooled else ("mean", "low", "high")
+    of_y = scales(found, dict.fromkeys((row["scenario"] for row in found), y), ends)
+
+    def lines(part: list[Row]) -> Any:
+        return _lines(part, keys, y, of_y[part[0]["scenario"]], who, encoded, not pooled)
+
+    return by_scenario(found, lines, with_scales(_about_lines(found, pooled), of_y))
 
 
 def _label(variant: str, paths: list[str]) -> str:
@@ -125,7 +143,15 @@ def _about_wins(rows: list[Row], metric: str, pooled: list[str]) -> list[str]:
     return [f"{titled(metric)}: {_mean_over(pooled)}", f"in percent: lead over the second{mark}"]
 
 
-def _lines(rows: list[Row], keys: list[str], metric: str, who: Looks, encoded: dict[str, Any], intervals: bool) -> Any:
+def _lines(
+    rows: list[Row],
+    keys: list[str],
+    metric: str,
+    scale: altair.Scale,
+    who: Looks,
+    encoded: dict[str, Any],
+    intervals: bool,
+) -> Any:
     x = keys[0]
     numeric = isinstance(rows[0][x], int | float) and not isinstance(rows[0][x], bool)
     tip = tips("mean", "low", "high", "runs", of=("scheduler", *keys))
@@ -133,21 +159,24 @@ def _lines(rows: list[Row], keys: list[str], metric: str, who: Looks, encoded: d
         rows = [{**row, "panel": f"{titled(keys[1])}: {_shown(row[keys[1]])}"} for row in rows]
     place: dict[str, Any]
     if numeric:
-        rows = _apart(rows, x, who)
         values = sorted({row[x] for row in rows})
-        axis = altair.Axis(values=values, labelOverlap="greedy")
-        place = {
-            "x": altair.X("place:Q", title=titled(x), axis=axis, scale=altair.Scale(zero=False, nice=False, padding=8))
-        }
+        logarithmic = _is_wide(values)
+        rows = _apart(rows, x, who, logarithmic)
+        # Vega leaves out most labels of a logarithmic axis, unless it is told each.
+        labels: dict[str, Any] = {"labelExpr": "format(datum.value, ',.12~r')"} if logarithmic else {}
+        axis = altair.Axis(values=values, labelOverlap="greedy", **labels)
+        wide = altair.Scale(type="log" if logarithmic else "linear", zero=False, nice=False, padding=8)
+        title = f"{titled(x)} (logarithmic)" if logarithmic else titled(x)
+        place = {"x": altair.X("place:Q", title=title, axis=axis, scale=wide)}
     else:
         place = {"x": altair.X(f"{x}:N", title=titled(x), sort=None, axis=altair.Axis(labelAngle=0))}
         place["xOffset"] = altair.XOffset("scheduler:N", sort=who.order)
     base = altair.Chart(inline(rows)).encode(tooltip=tip, **place, **encoded)
-    title = titled(metric)
-    layers: list[Any] = [base.mark_line(point=True).encode(y=altair.Y("mean:Q", title=title))]
+    y: dict[str, Any] = {"title": titled(metric), "scale": scale}
+    layers: list[Any] = [base.mark_line(point=True).encode(y=altair.Y("mean:Q", **y))]
     if intervals:
         whole = altair.value([1, 0])
-        ranges = base.mark_rule(opacity=0.6, strokeWidth=1.5).encode(y=altair.Y("low:Q", title=title), y2="high:Q")
+        ranges = base.mark_rule(opacity=0.6, strokeWidth=1.5, clip=True).encode(y=altair.Y("low:Q", **y), y2="high:Q")
         layers.insert(0, ranges.encode(strokeDash=whole))
     lines = altair.layer(*layers).properties(width=WIDTH, height=240 if len(keys) == 1 else 160)
     if len(keys) == 1:
@@ -161,13 +190,22 @@ def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _apart(rows: list[Row], x: str, who: Looks) -> list[Row]:
+WIDE = 8
+"""From this ratio of the largest to the smallest value, an axis is logarithmic, so that small values are not squeezed together."""
+
+
+def _is_wide(values: list[float]) -> bool:
+    return values[0] > 0 and values[-1] >= WIDE * values[0]
+
+
+def _apart(rows: list[Row], x: str, who: Looks, logarithmic: bool) -> list[Row]:
     """Rows with a `place` on the x axis: schedulers stand beside each other, so that no interval hides another."""
-    values, names = sorted({row[x] for row in rows}), who.of(rows)
+    to, back = (log, exp) if logarithmic else (float, float)
+    values, names = sorted({to(row[x]) for row in rows}), who.of(rows)
     gaps = [b - a for a, b in pairwise(values)]
     step = min(0.008 * (values[-1] - values[0]), 0.6 * min(gaps, default=0) / len(names))
     shift = {name: step * (i - (len(names) - 1) / 2) for i, name in enumerate(names)}
-    return [{**row, "place": row[x] + shift[row["scheduler"]]} for row in rows]
+    return [{**row, "place": back(to(row[x]) + shift[row["scheduler"]])} for row in rows]
 
 
 CELL = 32
@@ -195,6 +233,14 @@ def _fits(texts: list[str], width: float) -> bool:
     return LETTER * max(map(len, texts)) + 4 <= width
 
 
+def _cut(name: str, width: float) -> str:
+    """A name as far as a cell is wide enough for it; nothing if that says too little."""
+    room = int((width - 4) // LETTER)
+    # What tells one plain TCP from another is the path.
+    name = name if len(name) <= room else name.removeprefix("plain ")
+    return name if len(name) <= room else f"{name[: room - 1]}…" if room >= 4 else ""
+
+
 def _number(value: float) -> str:
     size = abs(value)
     return (
@@ -219,7 +265,11 @@ def _heatmap(rows: list[Row], keys: list[str], metric: str, who: Looks) -> Any:
     means = [row["mean"] for row in rows]
     low, high = min(means), max(means)
     scale = altair.Scale(scheme="viridis", domain=[low, high])
-    layers = [base.mark_rect().encode(color=altair.Color("mean:Q", title=titled(metric).split(", "), scale=scale))]
+    layers = [
+        base.mark_rect().encode(
+            color=altair.Color("mean:Q", title=titled(metric), scale=scale, legend=altair.Legend(orient="bottom"))
+        )
+    ]
     if _fits(shown, panel["width"] / columns):
         # At this place of the colours, black and white have the same contrast.
         pale = f"datum.mean >= {low + 0.43 * (high - low)}"
@@ -232,7 +282,7 @@ def _heatmap(rows: list[Row], keys: list[str], metric: str, who: Looks) -> Any:
 def _wins(rows: list[Row], keys: list[str], color: altair.Color) -> Any:
     width = WIDTH / len({row[keys[0]] for row in rows})
     rows = [
-        {**row, "words": "\n".join(text for text in (row["scheduler"], row["shown"]) if text and _fits([text], width))}
+        {**row, "words": "\n".join(t for t in (_cut(row["scheduler"], width), row["shown"]) if t and _fits([t], width))}
         for row in rows
     ]
     tip = [*tips(of=("scheduler", "second", "significant", *keys)), altair.Tooltip("ahead:Q", format=".1%")]

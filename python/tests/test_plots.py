@@ -202,7 +202,7 @@ def test_a_scheduler_of_ones_own_has_a_colour_that_no_other_has():
             return next((s for s in view.candidates if s.has_space), None)
 
     made = pathweave.compare(
-        "wifi-lte", schedulers=["minrtt", First, "blest", "ecf"], seeds=1, duration=0.5, measure_from=0
+        "wifi-lte", schedulers=["minrtt", First, "blest", "ecf"], seeds=1, duration=2, measure_from=0
     )
     [look] = scales(made.plot(kind="series"), ("color",))
     assert {"minrtt", "first-free", "blest", "ecf"} < {*look}

@@ -6,7 +6,7 @@ mod needed;
 use crate::answer::{Answer, Tone, multipath};
 use crate::case::Case;
 use crate::claim::Judged;
-use crate::plot::forms::{Axes, Cell, map};
+use crate::plot::forms::{Axes, Cell, map, name_in_cell};
 use crate::plot::{self, Drawn, HEIGHT, WIDTH};
 use crate::reproduction::{counts, words};
 use crate::results::Results;
@@ -207,7 +207,10 @@ fn maps(out: &mut String, sweep: &Sweep, results: &Results) {
                 let title = title.collect::<Vec<_>>().join(", ");
                 benefit.push((title, one(&|point| benefit_cell(sweep, results, scenario, point, v))));
             }
-            winners.push((place.clone(), one(&|point| winner_cell(sweep, results, &looks, (scenario, point)))));
+            winners.push((
+                place.clone(),
+                one(&|point| winner_cell(sweep, results, &looks, (scenario, point), columns.len())),
+            ));
         }
     }
     let edge = if plan.seeds > 1 { "significantly worse" } else { "worse, with the only seed," };
@@ -299,6 +302,7 @@ fn winner_cell(
     results: &Results,
     looks: &[report::Look],
     (scenario, point): (usize, usize),
+    columns: usize,
 ) -> Option<Cell> {
     let (v, best) = results.best(scenario, point, multipath(sweep))?;
     let value = best.map(|value| format!(", {} {}", short(value), results.judged(scenario, point).unit()));
@@ -309,8 +313,12 @@ fn winner_cell(
         .map(|other| sweep.variants[other].name.as_str())
         .collect();
     let (class, text) = match names[..] {
-        [name] => (format!("won f{}", looks[v].colour), name.to_owned()),
-        _ => ("same".to_owned(), format!("{} equal", names.len())),
+        [name] => (format!("won f{}", looks[v].colour), name_in_cell(name, columns)),
+        _ => {
+            let all = format!("{} equal", names.len());
+            let short = format!("{} =", names.len());
+            ("same".to_owned(), if name_in_cell(&all, columns) == all { all } else { short })
+        }
     };
     let place = sweep.plan.shown(point, &|_| false).join(", ");
     Some(Cell {

@@ -1,7 +1,7 @@
 //! The content of a panel: lines, bars, boxes and distributions.
 
 use super::axis::{Frame, Scale};
-pub use super::map::{Axes, Cell, map};
+pub use super::map::{Axes, Cell, map, name_in_cell};
 use super::{axis_title, class, escaped};
 use crate::plan::{Figure, Form};
 use crate::results::Results;

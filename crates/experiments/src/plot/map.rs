@@ -29,11 +29,30 @@ pub struct Axes<'a> {
     pub y: (&'a str, &'a [String]),
 }
 
+/// The width of a cell, if a row has this many.
+fn width(columns: usize) -> f64 {
+    (WIDTH - LEFT - 6.0) / columns.max(1) as f64
+}
+
+/// How many letters there is room for in a cell.
+fn letters(columns: usize) -> usize {
+    ((width(columns) - 3.0).max(0.0) / 6.9) as usize
+}
+
+/// A name as it is, or as much of it as there is room for in a cell; nothing if that says too little.
+pub fn name_in_cell(name: &str, columns: usize) -> String {
+    match letters(columns) {
+        room @ 4.. => cut(name, room),
+        _ if name.chars().count() <= letters(columns) => name.to_owned(),
+        _ => String::new(),
+    }
+}
+
 /// The SVG elements of a map, and its height. `cells` are by row, from below, then by column; `None` if there is no
 /// value.
 pub fn map(axes: &Axes<'_>, cells: &[Vec<Option<Cell>>]) -> (String, f64) {
     let (columns, rows) = (axes.x.1.len().max(1), axes.y.1.len().max(1));
-    let width = (WIDTH - LEFT - 6.0) / columns as f64;
+    let width = width(columns);
     let height = ROW * rows as f64;
     let mut out = String::new();
     for (r, row) in cells.iter().enumerate() {
@@ -68,7 +87,7 @@ pub fn map(axes: &Axes<'_>, cells: &[Vec<Option<Cell>>]) -> (String, f64) {
                     ROW - 3.5
                 );
             }
-            if 6.9 * cell.text.chars().count() as f64 + 3.0 <= width {
+            if cell.text.chars().count() <= letters(columns) {
                 let _ = write!(
                     out,
                     "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
@@ -111,5 +130,23 @@ fn cut(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text.chars().take(most - 1).chain(['…']).collect(),
         false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Axes, Cell, map, name_in_cell};
+
+    #[test]
+    fn a_cell_has_a_name_as_far_as_there_is_room() {
+        for (columns, wanted) in [(2, "redundant"), (4, "redundant"), (5, "redunda…"), (8, "redu…"), (20, "")] {
+            assert_eq!(name_in_cell("redundant", columns), wanted, "{columns}");
+            let values: Vec<String> = (0..columns).map(|i| i.to_string()).collect();
+            let axes = Axes { x: ("buffer", &values), y: ("", &[String::new()]) };
+            let text = name_in_cell("redundant", columns);
+            let cell = Cell { class: "won".into(), text, tip: "tip".into(), marked: false };
+            let (svg, _) = map(&axes, &[vec![Some(cell); columns]]);
+            assert!(svg.matches(&format!(">{wanted}</text>")).count() >= columns * usize::from(!wanted.is_empty()));
+        }
     }
 }
