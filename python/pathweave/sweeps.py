@@ -94,6 +94,9 @@ class Sweep(Tabular):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _known(self, name: object) -> str:
+        # Outside, because a sweep that is not finished has no columns, and that is no KeyError.
+        if isinstance(name, str) and name in self.columns:
+            return name
         try:
             return super()._known(sweep_tables.in_sweep(self, "column", name))
         except InputError as error:
