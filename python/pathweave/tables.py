@@ -258,7 +258,10 @@ class Columns:
         needed("pyarrow", "other libraries read this table by pyarrow", "pyarrow")
         import pyarrow
 
-        return pyarrow.table(self._columns).__arrow_c_stream__(requested_schema)
+        # Seeds go up to 2^64 - 1, in every table.
+        types = {"seed": pyarrow.uint64()}
+        columns = {name: pyarrow.array(values, types.get(name)) for name, values in self._columns.items()}
+        return pyarrow.table(columns).__arrow_c_stream__(requested_schema)
 
 
 def cell(value: Any) -> str:

@@ -189,7 +189,7 @@ impl Plan {
 /// The runs with the columns of every table of runs.
 fn table(plan: &pathweave_experiments::plan::Plan, records: &[Record]) -> PyResult<Table> {
     let column = |cells: Cells| match cells {
-        Cells::Count(cells) => Column::Whole(cells),
+        Cells::Seed(cells) => Column::Seed(cells),
         Cells::Whole(cells) => Column::Signed(cells),
         Cells::Number(cells) => Column::Number(cells),
         Cells::Truth(cells) => Column::Truth(cells),

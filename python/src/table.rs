@@ -27,8 +27,10 @@ pub(crate) enum Column {
     Word(Vec<Option<String>>),
     /// Numbers.
     Number(Vec<Option<f64>>),
-    /// Whole numbers from zero.
+    /// Whole numbers from zero. Other libraries get them signed, so that a difference of two can be negative.
     Whole(Vec<Option<u64>>),
+    /// Seeds, which go up to 2^64 - 1.
+    Seed(Vec<Option<u64>>),
     /// Whole numbers.
     Signed(Vec<Option<i64>>),
     /// Truth values.
@@ -59,6 +61,12 @@ impl Column {
                 Arc::new(builder.finish())
             }
             Column::Whole(items) => {
+                let mut builder = Int64Builder::new();
+                // No count comes near the largest number.
+                built(items, |x| builder.append_option(x.map(|x| i64::try_from(x).unwrap_or(i64::MAX))));
+                Arc::new(builder.finish())
+            }
+            Column::Seed(items) => {
                 let mut builder = UInt64Builder::new();
                 built(items, |x| builder.append_option(x));
                 Arc::new(builder.finish())

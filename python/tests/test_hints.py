@@ -60,6 +60,23 @@ def test_an_axis_that_does_not_reach_the_data_is_warned_of(tmp_path):
     silent(lambda: pathweave.sweep(text.replace("wifi.rate", "wifi.down.rate"), out=tmp_path / "two"))
 
 
+def test_a_scheduler_among_the_settings_is_warned_of(tmp_path):
+    scenario = Scenario.builtin("wifi-lte")
+    scenario.connection.scheduler = "blest"
+    where = r"Name schedulers by schedulers, scheduler of explain, or schedulers of a plan"
+    for call in (
+        lambda: pathweave.compare(set={"connection.scheduler": "blest"}, **SHORT),
+        lambda: pathweave.compare(scenario, **SHORT),
+        lambda: pathweave.explain(scenario, duration=0.5, measure_from=0),
+    ):
+        with pytest.warns(PathweaveWarning, match=f"connection.scheduler does not reach the measured .*{where}$"):
+            call()
+    text = plan_of(["minrtt"], 1, "500ms", [("rule", ["blest", "ecf"], "connection.scheduler", "{}")])
+    with pytest.warns(PathweaveWarning, match="small: wifi-lte: connection.scheduler does not reach") as found:
+        pathweave.sweep(text, out=tmp_path / "one")
+    assert len(found) == 1
+
+
 def test_a_link_of_a_scenario_in_long_form_is_named():
     scenario = Scenario.from_toml(Scenario.builtin("wifi-lte").to_toml())
     with pytest.raises(

@@ -1,5 +1,7 @@
 """Schedulers in Python: used as built-in ones are, checked as they are, and their exceptions end only their runs."""
 
+import re
+
 import pytest
 
 import pathweave
@@ -54,6 +56,21 @@ class Nowhere:
 
     def decide(self, view):
         return Assign(31)
+
+
+class Late:
+    """Waits until now, which the default replaces."""
+
+    def decide(self, view):
+        return Wait(until_s=view.now_s)
+
+
+class Full(ShortestRtt):
+    """Chooses a subflow without room, if there is one."""
+
+    def decide(self, view):
+        full = [s for s in view.candidates if not s.has_space]
+        return full[0] if full else super().decide(view)
 
 
 class Most:
@@ -195,6 +212,27 @@ def test_a_decision_that_is_not_possible_is_replaced():
     [row] = rows(pathweave.compare("wifi-lte", schedulers=[Nowhere], seeds=1, **SHORT), "nowhere")
     assert row["status"] == "completed"
     assert row["goodput_mbps"] > 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        (Nowhere, "subflow 31 cannot carry data"),
+        (Late, "a wait until a time that has passed"),
+        (Full, "no room for a segment: CongestionWindow"),
+    ],
+)
+def test_decisions_that_are_replaced_are_a_problem(rule, why):
+    results = pathweave.compare("wifi-lte", schedulers=[rule, ShortestRtt], seeds=1, **SHORT)
+    [line] = results.problems
+    found = re.fullmatch(
+        rf"wifi-lte, {rule.__name__.lower()}, seed 1: warning: (\d+) of (\d+) decisions of the scheduler could not be "
+        rf"carried out \(the last one: {why}\); the default, the lowest round-trip time, decided there",
+        line,
+    )
+    assert found, line
+    assert 0 < int(found[1]) <= int(found[2])
+    assert (found[1] == found[2]) == (rule is not Full)
 
 
 def test_parameters_are_arguments():

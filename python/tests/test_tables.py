@@ -59,6 +59,32 @@ def test_a_data_frame_has_numbers(results):
     )
 
 
+def test_whole_numbers_are_signed_but_for_seeds(table):
+    whole = {f.name: str(f.type) for f in table.to_arrow().schema if pyarrow.types.is_integer(f.type)}
+    assert whole
+    assert whole == {name: "uint64" if name == "seed" else "int64" for name in whole}
+    frame = table.to_pandas()
+    assert {name: str(frame[name].dtype) for name in whole if not frame[name].isna().any()} == {
+        name: kind for name, kind in whole.items() if not frame[name].isna().any()
+    }
+
+
+def test_a_difference_of_counts_can_be_negative(results):
+    frame = results.runs.to_pandas()
+    for name in ("retransmitted_segments", "timeouts", "penalisations", "reinjected_segments"):
+        counts = frame[name].dropna()
+        assert (counts.min() - counts.max()) <= 0
+        assert (counts - counts.max() - 1).max() == -1
+    least, most = (getattr(frame["retransmitted_segments"], of)() for of in ("min", "max"))
+    assert least - most == int(least) - int(most) < 0
+
+
+def test_the_largest_seed_stays_what_it_is(tmp_path):
+    largest = 2**64 - 1
+    runs = pathweave.compare("wifi-lte", schedulers="minrtt", seeds=[largest], duration="2s", measure_from="1s")
+    assert {*runs.runs["seed"]} == {*runs.runs.to_pandas()["seed"]} == {*runs.paths.to_pandas()["seed"]} == {largest}
+
+
 def test_a_column_is_the_callers_own(table):
     name = table.columns[0]
     before = table[name]

@@ -29,7 +29,7 @@ fn rows(file: File, columns: &[(String, Cells)]) -> Result<(), ParquetError> {
     let mut fields = Vec::new();
     for (name, cells) in columns {
         let (physical, converted) = match cells {
-            Cells::Count(_) => (Physical::INT64, ConvertedType::UINT_64),
+            Cells::Seed(_) => (Physical::INT64, ConvertedType::UINT_64),
             Cells::Whole(_) => (Physical::INT64, ConvertedType::NONE),
             Cells::Number(_) => (Physical::DOUBLE, ConvertedType::NONE),
             Cells::Truth(_) => (Physical::BOOLEAN, ConvertedType::NONE),
@@ -45,7 +45,7 @@ fn rows(file: File, columns: &[(String, Cells)]) -> Result<(), ParquetError> {
         let Some(mut out) = group.next_column()? else { break };
         match cells {
             // Parquet's unsigned numbers have the bits of signed ones.
-            Cells::Count(values) => put::<Int64Type, _>(&mut out, values, |x| x.cast_signed())?,
+            Cells::Seed(values) => put::<Int64Type, _>(&mut out, values, |x| x.cast_signed())?,
             Cells::Whole(values) => put::<Int64Type, _>(&mut out, values, |x| *x)?,
             Cells::Number(values) => put::<DoubleType, _>(&mut out, values, |x| *x)?,
             Cells::Truth(values) => put::<BoolType, _>(&mut out, values, |x| *x)?,
@@ -83,7 +83,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("pathweave-{}.parquet", std::process::id()));
         let word = |text: &str| Some(text.to_owned());
         let columns = [
-            ("run", Cells::Count(vec![Some(0), Some(u64::MAX)])),
+            ("seed", Cells::Seed(vec![Some(0), Some(u64::MAX)])),
             ("at_buffer_kb", Cells::Whole(vec![Some(200), Some(-50)])),
             ("at_pr", Cells::Truth(vec![Some(true), Some(false)])),
             ("at_congestion", Cells::Word(vec![word("reno"), None])),

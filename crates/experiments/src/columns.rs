@@ -11,9 +11,9 @@ const AT: &str = "at_";
 /// The cells of a column, one for each run; `None` if a run has no value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cells {
-    /// Whole numbers from zero.
-    Count(Vec<Option<u64>>),
-    /// Whole numbers.
+    /// Seeds, which go up to 2^64 - 1.
+    Seed(Vec<Option<u64>>),
+    /// Other whole numbers; signed, so that a difference of two counts can be negative.
     Whole(Vec<Option<i64>>),
     /// Numbers.
     Number(Vec<Option<f64>>),
@@ -30,10 +30,10 @@ pub enum Cells {
 pub fn columns(plan: &Plan, records: &[Record]) -> Vec<(String, Cells)> {
     let word = |of: fn(&Record) -> &str| Cells::Word(records.iter().map(|r| Some(of(r).to_owned())).collect());
     let fixed = [
-        ("run", Cells::Count(records.iter().map(|r| Some(r.run as u64)).collect())),
+        ("run", Cells::Whole(records.iter().map(|r| i64::try_from(r.run).ok()).collect())),
         ("scenario", word(|r| &r.scenario)),
         ("variant", word(|r| &r.variant)),
-        ("seed", Cells::Count(records.iter().map(|r| Some(r.seed)).collect())),
+        ("seed", Cells::Seed(records.iter().map(|r| Some(r.seed)).collect())),
         ("status", word(|r| r.status.word())),
         ("reason", Cells::Text(records.iter().map(|r| r.reason.clone()).collect())),
         ("digest", Cells::Text(records.iter().map(|r| Some(r.digest.clone())).collect())),

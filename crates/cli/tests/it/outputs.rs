@@ -142,5 +142,8 @@ fn what_has_no_effect_is_warned_of_once() {
             let warning = "warning: wifi-lte: path.wifi.rate does not reach the data, which goes to the client: ";
             assert_eq!(stderr(&output).matches(warning).count(), count, "{}", stderr(&output));
         }
+        let output = pathweave(&folder, &[&[command], &rest[..], &set("connection.scheduler=blest")].concat());
+        let warning = "warning: wifi-lte: connection.scheduler does not reach the measured data: ";
+        assert_eq!(stderr(&output).matches(warning).count(), 1, "{}", stderr(&output));
     }
 }

@@ -175,12 +175,20 @@ fn a_parameter_that_does_not_reach_the_data_is_warned_of_once() {
     let plan = "format = 1\nname = \"s\"\nscenarios = [\"wifi-lte\"]\nschedulers = [\"minrtt\"]\nseeds = 1\n\
                 set = { duration = \"2s\", measure_from = \"1s\", \"connection.direction\" = \"download\" }\n\
                 [[parameter]]\nname = \"rate\"\nvalues = [5, 30]\nset = { \"path.wifi.rate\" = \"{}Mbps\" }\n";
-    let warning = "warning: wifi-lte: path.wifi.rate does not reach the data, which goes to the client: ";
-    for (text, count) in [(plan.to_owned(), 1), (plan.replace("wifi.rate", "wifi.down.rate"), 0)] {
+    let rate = "warning: wifi-lte: path.wifi.rate does not reach the data, which goes to the client: ";
+    let scheduler = "warning: wifi-lte: connection.scheduler does not reach the measured data: each run has ";
+    let reaching = plan.replace("wifi.rate", "wifi.down.rate");
+    let parameter = plan.replace("path.wifi.rate", "connection.scheduler").replace("[5, 30]", "[\"blest\", \"ecf\"]");
+    let set = reaching.replace("set = { duration", "set = { \"connection.scheduler\" = \"blest\", duration");
+    for (i, (text, counts)) in
+        [(plan.to_owned(), [1, 0]), (reaching, [0, 0]), (parameter.replace("{}Mbps", "{}"), [0, 1]), (set, [0, 1])]
+            .into_iter()
+            .enumerate()
+    {
         fs::write(folder.join("p.toml"), text).expect("the plan can be written");
-        let output = pathweave(&folder, &["sweep", "p.toml", "--out", &format!("out{count}")]);
+        let output = pathweave(&folder, &["sweep", "p.toml", "--out", &format!("out{i}")]);
         assert!(output.status.success(), "{}", stderr(&output));
-        assert_eq!(stderr(&output).matches(warning).count(), count, "{}", stderr(&output));
+        assert_eq!([rate, scheduler].map(|w| stderr(&output).matches(w).count()), counts, "{}", stderr(&output));
     }
 }
 

@@ -10,12 +10,13 @@ const DIRECTIONS: [&str; 2] = ["up", "down"];
 
 impl Document {
     /// Sentences about overrides of a path or link that do not reach the direction of the measured data, because the file
-    /// has a value of its own for that direction. `scenario` is what the document gives.
+    /// has a value of its own for that direction, and about overrides of the scheduler of measured connections, which each
+    /// run gives its own. `scenario` is what the document gives.
     pub fn overrides_without_effect(&self, scenario: &Scenario) -> Vec<String> {
         let used = scenario.used_links();
-        let mut all = Vec::new();
+        let mut all = self.schedulers_without_effect(scenario);
         for list in ["link", "path"] {
-            let elements = self.root.entries().iter().find(|e| e.key == list).map_or(&[][..], |e| e.value.elements());
+            let elements = self.elements(list);
             for (number, element) in elements.iter().enumerate() {
                 let up = match list {
                     "link" => 2 * number,
@@ -30,6 +31,38 @@ impl Document {
             }
         }
         all
+    }
+
+    /// The tables of a list of the file.
+    fn elements(&self, list: &str) -> &[Value] {
+        self.root.entries().iter().find(|e| e.key == list).map_or(&[], |e| e.value.elements())
+    }
+
+    /// Sentences about overrides of the scheduler of measured connections, each once.
+    fn schedulers_without_effect(&self, scenario: &Scenario) -> Vec<String> {
+        let mut all = Vec::new();
+        let mut first = 0;
+        for element in self.elements("connection") {
+            let made = scenario.connections.get(first);
+            first += entry(element, "count").and_then(|count| count.shown().parse().ok()).unwrap_or(1);
+            let own = entry(element, "scheduler").filter(|own| own.place.origin() > 0);
+            let Some(own) = own.filter(|_| made.is_some_and(|c| c.measured && c.engine.mptcp)) else { continue };
+            let text = format!(
+                "{} does not reach the measured data: each run has a scheduler of its own. Name schedulers by --schedulers, \
+                 --scheduler of explain, or schedulers of a plan",
+                self.override_of(own)
+            );
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+        all
+    }
+
+    /// The setting that an override names.
+    fn override_of(&self, value: &Value) -> &str {
+        let whole = self.text_of(value.place);
+        whole.split_once('=').map_or(whole, |(key, _)| key)
     }
 
     /// The sentence about an override in a path or link whose directions are used as `used` says; `None` if it reaches the
@@ -48,8 +81,7 @@ impl Document {
         }
         let (direction, own) = found?;
         let to = if direction == "up" { "server" } else { "client" };
-        let whole = self.text_of(overridden.value.place);
-        let key = whole.split_once('=').map_or(whole, |(key, _)| key);
+        let key = self.override_of(&overridden.value);
         let value = match &own.value.data {
             Data::Scalar(_) => format!(" = {}", own.value.shown()),
             _ => String::new(),

@@ -7,6 +7,7 @@ use super::totals::Totals;
 use crate::results::{ConnectionResult, Metrics, PathMetrics, STARTS_AFTER_THE_END, Series, Status, TrafficResult};
 use crate::scenario::Scenario;
 use pathweave_netsim::LinkStats;
+use pathweave_proto::connection::ScheduleError;
 use pathweave_proto::{Connection, Endpoint};
 use pathweave_units::{Duration, Instant};
 
@@ -47,6 +48,37 @@ impl Measured {
             );
             self.warnings.push(text);
         }
+    }
+}
+
+/// Decisions of the schedulers of some connections that could not be carried out.
+#[derive(Default)]
+pub(super) struct Replaced {
+    decisions: u64,
+    invalid: u64,
+    /// The error of the last one of a connection.
+    error: Option<ScheduleError>,
+}
+
+impl Replaced {
+    pub(super) fn of<'a>(connections: impl Iterator<Item = &'a Connection>) -> Self {
+        connections.fold(Replaced::default(), |all, connection| {
+            let snapshot = connection.snapshot();
+            Replaced {
+                decisions: all.decisions + snapshot.counters.decisions,
+                invalid: all.invalid + snapshot.counters.invalid_decisions,
+                error: snapshot.schedule_error.or(all.error),
+            }
+        })
+    }
+
+    /// The sentence about them, if there are any.
+    pub(super) fn warning(&self) -> Option<String> {
+        let (Replaced { decisions, invalid, .. }, error) = (self, self.error?);
+        Some(format!(
+            "{invalid} of {decisions} decisions of the scheduler could not be carried out (the last one: {error}); the default, \
+             the lowest round-trip time, decided there"
+        ))
     }
 }
 

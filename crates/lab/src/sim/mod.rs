@@ -21,7 +21,7 @@ mod wires;
 use crate::scenario::{EndsWith, Scenario};
 use apps::Apps;
 use build::World;
-use meter::Meter;
+use meter::{Meter, Replaced};
 use pathweave_driver::{Applications, Driver, Observed};
 use pathweave_netsim::LinkId;
 use pathweave_proto::connection::{Kinds, Observation};
@@ -224,6 +224,7 @@ impl Simulation {
 
     /// The measurements up to now.
     pub fn finish(self) -> Measured {
+        let replaced = Replaced::of(self.measured_ends().filter_map(|(sender, _)| sender));
         let Simulation { now, driver, watch, .. } = self;
         let Driver { endpoints, io, applications: Processes { apps, meter, .. }, .. } = driver;
         let Wires { mut network, digest, traffic, .. } = io.device;
@@ -241,6 +242,7 @@ impl Simulation {
         measured.links = links;
         measured.traffic = traffic.results(now);
         measured.warn_of_waiting(watched.idle_waits);
+        measured.warnings.extend(replaced.warning());
         measured
     }
 }

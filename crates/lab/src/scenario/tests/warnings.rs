@@ -107,3 +107,28 @@ fn a_link_of_a_scenario_in_long_form_is_warned_of_too() {
     assert!(warning.contains("goes to the server: the scenario has link.wifi.up.rate = 8Mbps"), "{warning}");
     assert_eq!(of_overrides(&text, &[("link.wifi.up.rate", "5Mbps")]), [""; 0]);
 }
+
+#[test]
+fn a_scheduler_that_no_run_has_is_warned_of() {
+    let paths = |connections: &str| with_path(&format!("name = \"wifi\"\nrate = \"8Mbps\"\n{connections}"));
+    let sentence = |key: &str| {
+        format!(
+            "{key} does not reach the measured data: each run has a scheduler of its own. Name schedulers by --schedulers, \
+             --scheduler of explain, or schedulers of a plan"
+        )
+    };
+    let all = ("connection.scheduler", "blest:delta=0.02");
+    assert_eq!(of_overrides(&paths(""), &[all]), [sentence(all.0)]);
+    assert_eq!(of_overrides(&paths(""), &[("connection.receive_buffer", "60KB")]), [""; 0]);
+    assert_eq!(of_overrides(&paths("[[connection]]\nscheduler = \"blest\"\n"), &[]), [""; 0], "the file's own");
+    let several = paths(
+        "[[connection]]\nname = \"both\"\ncount = 2\n[[connection]]\nname = \"other\"\nmeasured = false\n\
+         [[connection]]\nname = \"plain\"\nmptcp = false\n",
+    );
+    assert_eq!(of_overrides(&several, &[all]), [sentence(all.0)]);
+    assert_eq!(
+        of_overrides(&several, &[("connection.both.scheduler", "ecf")]),
+        [sentence("connection.both.scheduler")]
+    );
+    assert_eq!(of_overrides(&several, &[("connection.other.scheduler", "ecf")]), [""; 0], "this one has it");
+}
