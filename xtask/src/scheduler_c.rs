@@ -90,7 +90,7 @@ fn private_libraries() -> Result<String, String> {
 /// Lays out the library that was built, and tries it ([`check_in`]).
 ///
 /// # Errors
-/// As [`install`] and [`check_in`].
+/// The library cannot be laid out, or a check of it fails.
 pub(crate) fn check() -> Result<(), String> {
     let prefix = target().join("scheduler-c/prefix");
     let _ = fs::remove_dir_all(&prefix);
@@ -154,7 +154,7 @@ fn valgrind(command: &mut Command, example: &Path, schedulers: &[&str]) -> Resul
     Ok(text)
 }
 
-/// What a scheduler delivers, by an example's output, 10⁶ bit/s.
+/// The goodput of a scheduler in an example's output, 10⁶ bit/s.
 fn goodput(output: &str, name: &str) -> Option<f64> {
     let line = output.lines().find(|line| line.split_whitespace().next() == Some(name))?;
     line.split_whitespace().nth(1)?.parse().ok()

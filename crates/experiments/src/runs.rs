@@ -296,7 +296,7 @@ fn add_baselines(variants: &mut Vec<PlanVariant>, paths: usize) {
 mod tests {
     use crate::testing::sweep;
 
-    /// What results call the scenarios of a plan with these lines.
+    /// The names of the scenarios in the results of a plan with these lines.
     fn names(lines: &str) -> Vec<String> {
         let sweep = sweep(&format!("format = 1\nname = \"p\"\nschedulers = [\"minrtt\"]\nseeds = 1\n{lines}"));
         (0..sweep.plan.scenarios.len()).map(|s| sweep.scenario_name(s).to_owned()).collect()

@@ -8,7 +8,7 @@ use pathweave_lab::results::TimeSpent;
 /// The least fraction of the time that counts as a reason.
 const TELLING: f64 = 0.15;
 
-/// What the column of that name counts. The page and the playground say the same.
+/// The meaning of the column of that name. `page.js` and the playground's `results.js` have the same sentences.
 const BLOCKED: &str = "blocked the receiver: later data had arrived and waited for a byte on this path. With several paths \
                        this is usual, often for most of the time. It delays data, but costs goodput only while the receive \
                        window is full.";

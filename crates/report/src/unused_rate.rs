@@ -47,7 +47,7 @@ fn little_used(run: &RunResult, path: usize) -> Option<(f64, f64)> {
     (is_by_losses && metrics.goodput_mbps < LITTLE * rate).then_some((metrics.goodput_mbps, rate))
 }
 
-/// What Reno carries with the run's losses, 10⁶ bit/s, by Mathis et al. 1997: MSS / RTT · √(3/2 / p). `None` without
+/// The goodput of Reno with the run's losses, 10⁶ bit/s, by Mathis et al. 1997: MSS / RTT · √(3/2 / p). `None` without
 /// losses. A controller that carries far less has another reason.
 fn allowed_by_losses(run: &RunResult, path: usize) -> Option<f64> {
     let on_path = run.metrics.per_path.get(path)?;
@@ -62,7 +62,7 @@ mod tests {
     use pathweave_algorithms::Registry;
     use pathweave_lab::scenario::{Document, NoFiles, Variant};
 
-    /// What is said about plain TCP over a path of 50 Mbit/s with these lines, after runs of so many seconds.
+    /// The sentences about plain TCP over a path of 50 Mbit/s with these lines, after runs of so many seconds.
     fn said(seconds: u32, path: &str, connection: &str) -> Vec<String> {
         let text = format!(
             "format = 1\nname = \"t\"\nduration = \"{seconds}s\"\n[[path]]\nname = \"sky\"\nrate = \"50Mbps\"\n\
