@@ -164,8 +164,8 @@ class Sweep(Tabular):
         - ``seeds``, ``difference``, ``low``, ``high``: the metric of ``best`` minus that of ``second``, seed by seed, with its 95 %
           interval.
         - ``significant``: whether that interval leaves out zero; ``None`` with one seed.
-        - ``level_with``: every scheduler whose difference from ``best`` is not significant, so that these seeds do not show which of
-          them is better; names between commas, empty if ``best`` is alone.
+        - ``level_with``: every scheduler whose difference from ``best`` is not significant, so that these seeds leave open which
+          one is better; names between commas, empty if ``best`` is alone.
 
         A scheduler with more runs that have a value ranks before those with fewer.
 
